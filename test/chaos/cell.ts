@@ -1,0 +1,209 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LocalCluster } from '#cluster/dev/local-cluster.ts';
+import type { LocalServer } from '#cluster/dev/local-server.ts';
+import type { Operation } from '../history/history.ts';
+import { seeded } from '../raft/support/random.ts';
+import { quickStart } from '../support/server-process.ts';
+import { database, linearizable, Recorder, rootPassword, send } from './client.ts';
+import { nemeses } from './nemeses.ts';
+import { type Workload, workloads } from './workloads.ts';
+
+export interface CellOptions {
+  readonly nemesis: string;
+  readonly workload: string;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly clients: number;
+  readonly say: (what: string) => void;
+}
+
+export interface CellOutcome {
+  readonly problems: readonly string[];
+  readonly history: readonly Operation[];
+  readonly counts: Readonly<Record<string, number>>;
+  readonly leaderChanges: number;
+}
+
+/** Fewer under faults: the cell tried nothing (ha-testing.md 9.2). */
+const leaderChangesMin = 3;
+const convergesMs = 60_000;
+
+/** Real servers, clients with one history, one kind of fault; then rest, and everything that must hold (ha-testing.md 9). */
+export async function runCell(options: CellOptions): Promise<CellOutcome> {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-chaos-'));
+  const cluster = new LocalCluster({
+    directory,
+    count: 3,
+    rootPassword,
+    settings: {
+      'ha.electionTimeoutMin': '500',
+      'ha.electionTimeoutMax': '1000',
+      'ha.quorumTimeout': '2000',
+    },
+    environment: quickStart,
+  });
+  try {
+    await cluster.start();
+    return await new Cell(cluster, options).run();
+  } finally {
+    await cluster.kill();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+class Cell {
+  readonly #cluster: LocalCluster;
+  readonly #options: CellOptions;
+  readonly #workload: Workload;
+  readonly #recorder = new Recorder();
+  readonly #problems: string[] = [];
+  readonly #leaders = new Set<string>();
+  #isOver = false;
+  #numbers = 0;
+
+  constructor(cluster: LocalCluster, options: CellOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+    const workload = workloads[options.workload];
+    if (workload === undefined) throw new Error(`there is no workload '${options.workload}'`);
+    this.#workload = workload;
+  }
+
+  async run(): Promise<CellOutcome> {
+    await this.#makeDatabase();
+    // Who reads what its server has would see a part of it.
+    if (!(await this.#converged())) throw new Error('the servers do not become equal');
+    const ends = performance.now() + this.#options.seconds * 1000;
+    const clients = Array.from({ length: this.#options.clients }, (_, i) => this.#client(i));
+    const watch = this.#watch();
+    await this.#trouble(ends);
+    this.#isOver = true;
+    await Promise.all([...clients, watch]);
+    this.#cluster.heal();
+    if (await this.#converged()) await this.#finalChecks();
+    else this.#problems.push('no convergence');
+    this.#problems.push(...this.#workload.check(this.#recorder.history), ...this.#errors());
+    const leaderChanges = this.#leaders.size - 1;
+    if (this.#options.nemesis !== 'none' && leaderChanges < leaderChangesMin)
+      this.#problems.push(`idle: ${leaderChanges} changes of leader`);
+    const counts = Object.fromEntries(this.#recorder.counts);
+    return { problems: this.#problems, history: this.#recorder.history, counts, leaderChanges };
+  }
+
+  async #makeDatabase(): Promise<void> {
+    const leader = await this.#cluster.leader();
+    const body = { command: `create database ${database}` };
+    const made = await this.#cluster.ask(leader, 'POST', 'server', body);
+    if (made.status !== 200) throw new Error(JSON.stringify(made.body));
+    for (const statement of this.#workload.schema) {
+      const answer = await send(leader, 'sql', statement);
+      if (answer.outcome !== 'ok') throw new Error(`${statement}: ${answer.says}`);
+    }
+  }
+
+  async #client(place: number): Promise<void> {
+    const random = seeded(this.#options.seed * 101 + place);
+    const client = {
+      process: `c${place}`,
+      cluster: this.#cluster,
+      recorder: this.#recorder,
+      random,
+    };
+    while (!this.#isOver) {
+      this.#numbers += 1;
+      await this.#workload.step(client, this.#numbers);
+      await sleep(random(20));
+    }
+  }
+
+  /** Who has led, by term. */
+  async #watch(): Promise<void> {
+    while (!this.#isOver) {
+      for (const { role, term, id } of await this.#cluster.status())
+        if (role === 'LEADER') this.#leaders.add(`${term} ${id}`);
+      await sleep(200);
+    }
+  }
+
+  async #trouble(ends: number): Promise<void> {
+    const nemesis = nemeses[this.#options.nemesis];
+    if (nemesis === undefined) throw new Error(`there is no nemesis '${this.#options.nemesis}'`);
+    const random = seeded(this.#options.seed);
+    const { say } = this.#options;
+    // Longer where servers take long to start.
+    const latest = ends + 2000 * this.#options.seconds;
+    const isIdle = () => this.#options.nemesis !== 'none' && this.#leaders.size <= leaderChangesMin;
+    while (performance.now() < ends || (isIdle() && performance.now() < latest)) {
+      await sleep(500 + random(1500));
+      await nemesis({ cluster: this.#cluster, random, say });
+    }
+  }
+
+  async #converged(): Promise<boolean> {
+    const until = performance.now() + convergesMs;
+    while (performance.now() < until) {
+      const all = await this.#cluster.status();
+      const applied = new Set(all.map(({ appliedIndex }) => appliedIndex));
+      const leaders = all.filter(({ role }) => role === 'LEADER');
+      if (all.every(({ state }) => state === 'running') && leaders.length === 1)
+        if (applied.size === 1 && leaders[0]?.commitIndex === [...applied][0]) return true;
+      await sleep(100);
+    }
+    return false;
+  }
+
+  /** On every server: equal reads, a clean CHECK; all copies equal. */
+  async #finalChecks(): Promise<void> {
+    const { final, finalOf } = this.#workload;
+    const finals: unknown[] = [];
+    for (const server of this.#cluster.servers) {
+      const { name } = server.options;
+      const about = { process: 'final', op: 'final', value: null };
+      const read = () => send(server, 'sql', final, {}, linearizable, 'query');
+      const answer = await this.#recorder.record(about, server, read, finalOf);
+      if (answer.outcome !== 'ok') this.#problems.push(`final read of ${name}: ${answer.says}`);
+      else finals.push(finalOf(answer.rows));
+    }
+    if (!finals.every((one) => isDeepStrictEqual(one, finals[0])))
+      this.#problems.push('final reads differ from server to server');
+    for (const server of this.#cluster.servers) await this.#checkOwn(server);
+    const leader = await this.#cluster.leader();
+    const { body } = await this.#cluster.ask(leader, 'POST', `cluster/verify/${database}`);
+    const { result } = body as { readonly result?: { readonly overallStatus: string } };
+    if (result?.overallStatus !== 'ALL_CONSISTENT')
+      this.#problems.push(`verify: ${JSON.stringify(body).slice(0, 600)}`);
+  }
+
+  /** CHECK DATABASE looks at the copy of the leader: each leads in its turn. */
+  async #checkOwn(server: LocalServer): Promise<void> {
+    const { name } = server.options;
+    const until = performance.now() + convergesMs;
+    let leader = await this.#cluster.leader();
+    while (leader !== server && performance.now() < until) {
+      await this.#cluster.ask(leader, 'POST', 'cluster/leader', { peerId: server.id });
+      leader = await this.#cluster.leader();
+    }
+    const check = await send(server, 'sql', 'CHECK DATABASE');
+    if (leader !== server) this.#problems.push(`${name} does not get the lead`);
+    else if (check.outcome !== 'ok')
+      this.#problems.push(`CHECK DATABASE of ${name}: ${check.says}`);
+    else if (check.rows[0]?.['totalErrors'] !== 0)
+      this.#problems.push(`CHECK DATABASE of ${name}: ${JSON.stringify(check.rows[0])}`);
+  }
+
+  /** Lines of the logs that tell of an error. */
+  #errors(): string[] {
+    return this.#cluster.servers.flatMap(({ options: { name, rootPath } }) => {
+      const logs = join(rootPath, 'log');
+      const lines = readdirSync(logs)
+        .filter((file) => file.includes('.log'))
+        .flatMap((file) => readFileSync(join(logs, file), 'utf8').split('\n'));
+      const errors = lines.filter((line) => /"level":"(error|fatal)"/.test(line));
+      return errors.slice(0, 5).map((line) => `${name} logged ${line.slice(0, 600)}`);
+    });
+  }
+}
