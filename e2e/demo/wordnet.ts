@@ -214,11 +214,14 @@ async function showQueries(): Promise<void> {
   );
 }
 
-const exists = await fetch(new URL(`/api/v1/exists/${databaseName}`, baseUrl), {
+const exists = await asked(new URL(`/api/v1/exists/${databaseName}`, baseUrl), {
   headers: { authorization },
 });
-if (exists.status !== 200)
-  throw new Error(`the server at ${baseUrl.href} answered ${exists.status}`);
+if (exists.status !== 200) {
+  const reason = exists.status === 403 ? ': is POLYAD_PASSWORD the root password?' : '';
+  process.stderr.write(`the server at ${baseUrl.origin} answered ${exists.status}${reason}\n`);
+  process.exit(1);
+}
 const isLoaded = ((await exists.json()) as { result: boolean }).result;
 if (isLoaded) {
   process.stdout.write(
