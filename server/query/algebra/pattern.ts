@@ -101,6 +101,8 @@ export interface PatternNode {
 }
 
 export interface PatternStep {
+  /** Of a pattern of distinct edges: steps of different groups may walk the same edge. Default 0. */
+  readonly group?: number;
   readonly from: Slot;
   readonly to: Slot;
   readonly move: Move;

@@ -41,7 +41,8 @@ export type Meetings = (a: PatternStep, b: PatternStep) => boolean;
 
 export function meetings(pattern: Pattern): Meetings {
   const ends = new Ends(pattern);
-  return (a, b) => haveTypesInCommon(a, b) && ends.mayBeSame(a, b);
+  return (a, b) =>
+    (a.group ?? 0) === (b.group ?? 0) && haveTypesInCommon(a, b) && ends.mayBeSame(a, b);
 }
 
 function haveTypesInCommon(a: PatternStep, b: PatternStep): boolean {

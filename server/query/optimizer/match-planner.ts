@@ -36,7 +36,7 @@ import type { OptimizerContext } from './rule.ts';
 // Conditions are checked as soon as everything they read is bound. Optional steps come last: their ends are leaves.
 
 /** The most nodes for which every start is tried; larger patterns start from the cheapest node. */
-const exhaustiveNodeCountMax = 10;
+export const exhaustiveNodeCountMax = 10;
 
 /** @param isCostBased false: nodes and steps are taken as they are written, for comparing results */
 export function planMatch(

@@ -5,6 +5,7 @@ import { countDegrees } from './rules/graph/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/graph/distinct-steps.ts';
 import { edgeEnds } from './rules/graph/edge-ends.ts';
+import { existsApply } from './rules/graph/exists-apply.ts';
 import { expandMoves } from './rules/graph/expand-moves.ts';
 import { filterIntoMatch } from './rules/graph/filter-into-match.ts';
 import { foldConstants } from './rules/fold-constants.ts';
@@ -19,6 +20,7 @@ import { limitGroups, limitSort } from './rules/limit-sort.ts';
 import { limitedSearch } from './rules/index-access/limited-search.ts';
 import { longCalls } from './rules/long-calls.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
+import { mergeMatches } from './rules/graph/merge-matches.ts';
 import { comparisonsToIn } from './rules/index-access/comparisons-to-in.ts';
 import { planMatches } from './rules/graph/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
@@ -44,12 +46,16 @@ export const rules: readonly OptimizerRule[] = [
   foldConstants,
   mergeFilters,
   pushFilters,
+  mergeMatches,
+  // What stood between two patterns stands above both.
+  mergeFilters,
   filterIntoMatch,
   countBranches,
   planMatches,
   // Again: patterns have brought filters of their own, and pushed ones stand above others.
   pushFilters,
   mergeFilters,
+  existsApply,
   indexDependentEquality,
   comparisonsToIn,
   expandMoves,

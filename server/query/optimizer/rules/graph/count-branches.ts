@@ -58,12 +58,57 @@ function matchBelow(plan: LogicalPlan, read: Set<Slot>): MatchBelow | undefined 
     const below = matchBelow(plan.input, read);
     return below && { ...below, over: (match) => ({ ...plan, input: below.over(match) }) };
   }
+  if (plan.op === 'Apply' && plan.mode.kind === 'optional') return withOptional(plan, read);
   if (plan.op === 'Apply' && (plan.mode.kind === 'semi' || plan.mode.kind === 'anti')) {
     for (const slot of freeSlots(plan.inner)) read.add(slot);
     const below = matchBelow(plan.outer, read);
     return below && { ...below, over: (match) => ({ ...plan, outer: below.over(match) }) };
   }
   return undefined;
+}
+
+/** OPTIONAL MATCH of one step that nothing reads hangs on the pattern before it as an optional step. */
+function withOptional(plan: PlanNode<'Apply'>, read: Set<Slot>): MatchBelow | undefined {
+  const below = matchBelow(plan.outer, read);
+  const step = below && optionalStep(plan.inner, below);
+  if (below === undefined || step === undefined) return undefined;
+  const { match } = below;
+  const { pattern } = match;
+  const leaf = { ...step.leaf, bound: false };
+  const group = 1 + Math.max(0, ...pattern.steps.map((other) => other.group ?? 0));
+  const steps = [...pattern.steps, { ...step.step, group }];
+  return {
+    ...below,
+    match: { ...match, pattern: { ...pattern, nodes: [...pattern.nodes, leaf], steps } },
+  };
+}
+
+function optionalStep(
+  inner: LogicalPlan,
+  { match, read }: MatchBelow,
+): { readonly step: PatternStep; readonly leaf: PatternNode } | undefined {
+  if (inner.op !== 'Match' || inner.input.op !== 'Argument') return undefined;
+  const { nodes, steps } = inner.pattern;
+  const [step, ...others] = steps;
+  if (step === undefined || others.length > 0 || nodes.length !== 2) return undefined;
+  const stem = nodes.find(({ slot, bound }) => bound && hasNode(match.pattern, slot));
+  const leaf = nodes.find(({ bound }) => !bound);
+  if (stem === undefined || leaf === undefined || stem.types !== undefined) return undefined;
+  if (step.from !== stem.slot || step.path !== undefined || step.edgeIsBound === true)
+    return undefined;
+  const isPlain = nodes.every(
+    ({ predicates, rids, buckets }) =>
+      predicates.length === 0 && rids === undefined && buckets === undefined,
+  );
+  const isRead = read.has(leaf.slot) || (step.edge !== undefined && read.has(step.edge));
+  return isPlain && !isRead ? { step: { ...step, optional: true }, leaf } : undefined;
+}
+
+function hasNode({ nodes, steps }: Pattern, slot: Slot): boolean {
+  return (
+    nodes.some((node) => node.slot === slot) &&
+    !steps.some(({ optional, to }) => optional && to === slot)
+  );
 }
 
 /** Nodes that every match binds. */
