@@ -30,8 +30,12 @@ interface Existence {
 }
 
 function existenceOf(condition: Expression): Existence | undefined {
-  const isNegated = condition.op === 'Not';
-  const asked = isNegated ? condition.operand : condition;
+  let asked = condition;
+  let isNegated = false;
+  while (asked.op === 'Not' || asked.op === 'Truth') {
+    isNegated = isNegated !== (asked.op === 'Not');
+    asked = asked.operand;
+  }
   if (asked.op !== 'SubPlan' || asked.mode !== 'exists') return undefined;
   return { kind: isNegated ? 'anti' : 'semi', inner: asked.plan };
 }
