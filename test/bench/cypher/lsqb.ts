@@ -1,4 +1,4 @@
-import { alternate, type Comparison, elapsedMs, requireEqual } from '../measure.ts';
+import { alternate, type Comparison, processorMs, requireEqual } from '../measure.ts';
 import { expectedCounts } from '../sql/lsqb.ts';
 import { makeLsqbData } from '../sql/lsqb-data.ts';
 import { openLsqbEngine } from '../sql/lsqb-engine.ts';
@@ -9,7 +9,7 @@ import { besideSql, valuesOf } from './statement.ts';
 const perQueryMost = 1.5;
 const totalMost = 1.15;
 
-/** The nine counts of LSQB in Cypher beside MATCH of SQL in the same engine; each must be the right one. */
+/** The nine counts of LSQB in Cypher beside MATCH of SQL in the same engine, by processor time; each must be the right one. */
 export async function benchCypherLsqb(rounds: number): Promise<Comparison[]> {
   const engine = await openLsqbEngine(makeLsqbData());
   try {
@@ -17,7 +17,7 @@ export async function benchCypherLsqb(rounds: number): Promise<Comparison[]> {
     const comparisons: Comparison[] = [];
     for (const { name, match } of lsqbQueries) {
       const timed = (language: 'sql' | 'cypher', text: string) => () =>
-        elapsedMs(async () => {
+        processorMs(async () => {
           const [count] = await valuesOf(engine, { language, text });
           requireEqual(`${name} in ${language}`, Number(count), expectedCounts[name]);
         });

@@ -313,7 +313,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
     const reversed = this.#reversed;
     if (reversed !== undefined) {
       reversed.startAt(view, target);
-      const degree = reversed.remainingDegree();
+      const degree = reversed.remainingSteps();
       if (degree < this.#sourceDegree) {
         this.#walking = reversed;
         this.#target = source;

@@ -237,11 +237,19 @@ export class NeighbourCursor {
   /** The neighbours not yet given, as one number per direction and type; moves from edges and links are counted by walking. */
   remainingDegree(): number {
     const move = this.#move;
+    const hasLists = move.kind === 'vertex' || move.kind === 'edge';
+    const loops =
+      hasLists && move.skipsIncomingLoops && this.#from >= 0 ? this.#incomingLoops(move.lists) : 0;
+    return this.remainingSteps() - loops;
+  }
+
+  /** As many neighbours at most: an edge from the vertex to itself may count twice. Reads counters only. */
+  remainingSteps(): number {
+    const move = this.#move;
     let degree = this.#count - this.#position;
     if (move.kind === 'end' || move.kind === 'link' || this.#from < 0) return degree;
     const view = this.#view as ReadView;
     const gathered = this.#gathered;
-    if (move.skipsIncomingLoops) degree -= this.#incomingLoops(move.lists);
     if (gathered !== undefined) {
       for (; this.#listNumber < gathered.length; this.#listNumber += 1)
         degree += (gathered[this.#listNumber] as EdgeTable).degree(this.#from);
@@ -301,8 +309,10 @@ export class NeighbourCursor {
 
   /** Leaves out of the list at hand what comes from the vertex itself. */
   #skipLoops(vertices: Float64Array): void {
-    const first = vertices.indexOf(this.#from, this.#position);
-    if (first < 0 || first >= this.#count) return;
+    // Not `indexOf`: a table holds the neighbours of all vertices, and the search would go on behind those of this one.
+    let first = this.#position;
+    while (first < this.#count && vertices[first] !== this.#from) first += 1;
+    if (first === this.#count) return;
     const elements: number[] = [];
     const edges: number[] = [];
     for (let at = this.#position; at < this.#count; at += 1) {
