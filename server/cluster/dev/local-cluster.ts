@@ -288,15 +288,28 @@ export class LocalCluster {
   }
 }
 
-/** The port, or any when it is 0 or taken. */
+/** Below the ports that systems give to connections: one that is found free may not be taken until the server listens. */
+const [portMin, portCount] = [15_000, 15_000];
+
+const portAttemptsMax = 100;
+
+/** The port, or any when there is no base or it is taken. */
 async function freePort(
   wanted: number,
   taken: readonly number[],
   base: number | undefined,
 ): Promise<number> {
-  const first = base === undefined ? 0 : wanted;
-  const found = await tryPort(first).catch(() => tryPort(0));
-  return taken.includes(found) ? freePort(0, taken, undefined) : found;
+  let port = base === undefined ? anyPort() : wanted;
+  for (let attempt = 0; attempt < portAttemptsMax; attempt += 1) {
+    const isFree = !taken.includes(port) && (await tryPort(port).catch(() => undefined));
+    if (isFree) return port;
+    port = anyPort();
+  }
+  throw new Error(`no free port in ${portAttemptsMax} attempts`);
+}
+
+function anyPort(): number {
+  return portMin + (systemRuntime.random.uint32() % portCount);
 }
 
 async function tryPort(port: number): Promise<number> {
