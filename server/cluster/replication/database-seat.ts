@@ -4,7 +4,7 @@ import type { Log } from '#core/log.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import type { FollowingDatabase } from '#database/catalogue/replication.ts';
-import type { Entry, Term } from '#raft/vocabulary.ts';
+import type { Entry, Index, Term } from '#raft/vocabulary.ts';
 import type { LogEntry, StorageEngine } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import { type ClusterEntry, entryKind } from './entry-codec.ts';
@@ -88,6 +88,11 @@ export class DatabaseSeat {
       'DatabaseInstalling',
       `Database '${this.member.name}' on this server differs from the other servers and is fetched anew: ${this.damage}`,
     );
+  }
+
+  /** The database has more than what came up to the index, as when a start applies the log again. */
+  hasPassed(index: Index): boolean {
+    return this.engine.applied().index > index + this.member.offset;
   }
 
   /** Applies entries in order; resolves when they are visible, or were passed over because this copy is damaged. Never rejects. */
