@@ -67,6 +67,9 @@ async function command(test: ReleaseTest, text: string): Promise<string> {
   return (await post(test, '/api/v1/server', { command: text })).body;
 }
 
+/** Any member may answer: each then waits for what another one acknowledged. */
+const afterAllWrites = { 'X-Service-Read-Consistency': 'linearizable' };
+
 async function post(test: ReleaseTest, path: string, body: object): Promise<Answer> {
   const answer = await call({
     method: 'POST',
@@ -74,6 +77,7 @@ async function post(test: ReleaseTest, path: string, body: object): Promise<Answ
     headers: {
       Authorization: basicAuthorization('root', test.password),
       'Content-Type': 'application/json',
+      ...afterAllWrites,
     },
     body: JSON.stringify(body),
     timeoutMs,
