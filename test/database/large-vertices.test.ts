@@ -6,13 +6,13 @@ import { openTestDatabase, type TestDatabase } from './support/open-test-databas
 
 const edgeCount = 3000;
 
-async function withHub(context: TestContext): Promise<TestDatabase> {
+async function withHub(context: TestContext, count = edgeCount): Promise<TestDatabase> {
   const data = await openTestDatabase();
   context.after(() => data.close());
   for (const text of ['CREATE VERTEX TYPE V', 'CREATE VERTEX TYPE W', 'CREATE EDGE TYPE E'])
     await data.run(text);
   await data.run(
-    `INSERT INTO V (n) VALUES ${Array.from({ length: edgeCount }, (_, n) => `(${n})`).join()}`,
+    `INSERT INTO V (n) VALUES ${Array.from({ length: count }, (_, n) => `(${n})`).join()}`,
   );
   await data.run('CREATE EDGE E FROM (SELECT FROM V WHERE n = 0) TO (SELECT FROM V)');
   await data.run('CREATE EDGE E FROM (SELECT FROM V WHERE n < 500) TO (SELECT FROM V WHERE n = 0)');
@@ -105,15 +105,17 @@ test('a vertex to which others keep adding edges is moved, and deleted, all the 
 });
 
 test('a statement that ends amid the edges of a vertex leaves all of them', async (context) => {
-  const data = await withHub(context);
+  // So many that no machine is through with them in one slice.
+  const count = 20 * edgeCount;
+  const data = await withHub(context, count);
   const leaving = new AbortController();
   const deleted = data.run('DELETE FROM V WHERE n = 0', {}, { signal: leaving.signal });
   await new Promise((resolve) => setImmediate(resolve));
   leaving.abort();
   await assert.rejects(deleted, { code: 'Cancelled' });
-  assert.deepEqual(await counts(data), [edgeCount, 0, edgeCount + 500]);
+  assert.deepEqual(await counts(data), [count, 0, count + 500]);
   assert.deepEqual(
     await data.run("SELECT out('E').size() AS o, in('E').size() AS i FROM V WHERE n = 0"),
-    [{ o: edgeCount + 1, i: 501 }],
+    [{ o: count + 1, i: 501 }],
   );
 });
