@@ -23,6 +23,8 @@ export type ResolvedMove =
   | { readonly kind: 'end'; readonly direction: 'out' | 'in' | 'both' }
   | { readonly kind: 'link'; readonly property: string };
 
+type Lists = (ResolvedMove & { readonly kind: 'vertex' | 'edge' })['lists'];
+
 /** Resolves a move against a catalog; without types all edge types are walked. */
 export function resolveMove(move: Move, catalog: Catalog): ResolvedMove {
   if (move.kind === 'end' || move.kind === 'link') return move;
@@ -62,6 +64,8 @@ const emptyRids: Float64Array = new Float64Array(0);
  */
 export class NeighbourCursor {
   readonly #move: ResolvedMove;
+  /** Those of the move, when what comes from the vertex itself is left out of them. */
+  readonly #listsWithLoops: Lists | undefined;
   #view: ReadView | undefined;
   #from: Rid = noRid;
   #listNumber = 0;
@@ -88,6 +92,8 @@ export class NeighbourCursor {
 
   constructor(move: ResolvedMove, tables?: EdgeTables, typeCheck?: TypeCheck) {
     this.#move = move;
+    if ((move.kind === 'vertex' || move.kind === 'edge') && move.skipsIncomingLoops)
+      this.#listsWithLoops = move.lists;
     if (move.kind === 'vertex') this.#tables = tables;
     this.#typeCheck = typeCheck;
     this.check = typeCheck;
@@ -236,10 +242,9 @@ export class NeighbourCursor {
 
   /** The neighbours not yet given, as one number per direction and type; moves from edges and links are counted by walking. */
   remainingDegree(): number {
-    const move = this.#move;
-    const hasLists = move.kind === 'vertex' || move.kind === 'edge';
-    const loops =
-      hasLists && move.skipsIncomingLoops && this.#from >= 0 ? this.#incomingLoops(move.lists) : 0;
+    const lists = this.#listsWithLoops;
+    if (lists === undefined || this.#from < 0) return this.remainingSteps();
+    const loops = this.#incomingLoops(lists);
     return this.remainingSteps() - loops;
   }
 
@@ -263,7 +268,7 @@ export class NeighbourCursor {
   }
 
   /** In the lists that are not begun yet. The lists of a vertex are read for it once only, while the cursor remembers them. */
-  #incomingLoops(lists: (ResolvedMove & { readonly kind: 'vertex' | 'edge' })['lists']): number {
+  #incomingLoops(lists: Lists): number {
     const view = this.#view as ReadView;
     const isWhole = this.#listNumber === 0;
     const known = isWhole ? this.#loops?.get(this.#from) : undefined;
