@@ -1,3 +1,4 @@
+import { conditionDescriptions } from './condition-descriptions.ts';
 import { z } from 'zod';
 import { condition } from '../cluster-status.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
@@ -126,11 +127,5 @@ export const backupDescriptions: Readonly<Record<string, string>> = {
   'status.failures.database': 'The database',
   'status.failures.message': 'What the member answered',
   'status.error': 'Why it failed',
-  'status.conditions': 'Ready when it succeeded; Reconciling while it runs; Stalled when it failed',
-  'status.conditions.type': 'Ready, Reconciling or Stalled',
-  'status.conditions.status': 'True, False or Unknown',
-  'status.conditions.reason': 'One word for machines',
-  'status.conditions.message': 'A sentence for people',
-  'status.conditions.lastTransitionTime': 'When its status changed',
-  'status.conditions.observedGeneration': 'Generation that it speaks for',
+  ...conditionDescriptions,
 };

@@ -1,3 +1,4 @@
+import { conditionDescriptions } from './condition-descriptions.ts';
 import { z } from 'zod';
 import type { EventNote } from '../decision.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
@@ -131,11 +132,5 @@ export const restoreDescriptions: Readonly<Record<string, string>> = {
   'status.begun.at': 'When it was begun first',
   'status.begun.attempts': 'How often it was begun',
   'status.error': 'Why it failed',
-  'status.conditions': 'Ready when it succeeded; Reconciling while it runs; Stalled when it failed',
-  'status.conditions.type': 'Ready, Reconciling or Stalled',
-  'status.conditions.status': 'True, False or Unknown',
-  'status.conditions.reason': 'One word for machines',
-  'status.conditions.message': 'A sentence for people',
-  'status.conditions.lastTransitionTime': 'When its status changed',
-  'status.conditions.observedGeneration': 'Generation that it speaks for',
+  ...conditionDescriptions,
 };

@@ -8,7 +8,7 @@ import type {
 } from '../../api/kinds/backup-view.ts';
 import type { EventNote } from '../../api/decision.ts';
 import { finalizerName } from '../../api/names.ts';
-import { conditionsOf, isFinished, iso } from './progress.ts';
+import { isFinished, iso, statusWith } from './progress.ts';
 import type { Progress } from './progress.ts';
 
 /*
@@ -35,18 +35,8 @@ export function planBackup(seen: BackupView, now: number): BackupDecision {
   const draft = draftOf(seen, before, now);
   const { progress, action, againAfterMs } = draft;
   const generation = backup.metadata.generation ?? 0;
-  const isEnd = isFinished(progress.phase);
-  const { begun, ...rest } = draft.status;
   return {
-    status: {
-      ...rest,
-      ...(isEnd || begun === undefined ? undefined : { begun }),
-      ...(isEnd ? { finishedAt: iso(now) } : undefined),
-      ...(progress.phase === 'Failed' ? { error: progress.message.slice(0, 1024) } : undefined),
-      observedGeneration: generation,
-      phase: progress.phase,
-      conditions: conditionsOf(progress, before.conditions, { now, generation }),
-    },
+    status: statusWith(draft.status, progress, before.conditions, { now, generation }),
     ...(action === undefined ? undefined : { action }),
     events: eventsOf(progress),
     againAfterMs,

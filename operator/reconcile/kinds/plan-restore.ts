@@ -8,7 +8,7 @@ import type {
   RestoreView,
 } from '../../api/kinds/restore.ts';
 import { archiveOf } from './plan-backup.ts';
-import { conditionsOf, isFinished, iso } from './progress.ts';
+import { isFinished, iso, statusWith } from './progress.ts';
 import type { Progress } from './progress.ts';
 
 /*
@@ -33,18 +33,8 @@ export function planRestore(seen: RestoreView, now: number): RestoreDecision {
   if (isFinished(before.phase)) return { status: before, events: [], againAfterMs: undefined };
   const { status, progress, call, againAfterMs } = draftOf(seen, before, now);
   const generation = restore.metadata.generation ?? 0;
-  const isEnd = isFinished(progress.phase);
-  const { begun, ...rest } = status;
   return {
-    status: {
-      ...rest,
-      ...(isEnd || begun === undefined ? undefined : { begun }),
-      ...(isEnd ? { finishedAt: iso(now) } : undefined),
-      ...(progress.phase === 'Failed' ? { error: progress.message.slice(0, 1024) } : undefined),
-      observedGeneration: generation,
-      phase: progress.phase,
-      conditions: conditionsOf(progress, before.conditions, { now, generation }),
-    },
+    status: statusWith(status, progress, before.conditions, { now, generation }),
     ...(call === undefined ? undefined : { call }),
     events: eventsOf(before, progress),
     againAfterMs,

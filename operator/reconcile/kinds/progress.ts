@@ -31,3 +31,23 @@ export function conditionsOf(
     wanted.push({ type: 'Reconciling', status: 'True', reason, message });
   return mergeConditions(wanted, present ?? [], { ...at, now: iso(at.now) });
 }
+
+/** What the status of such an object says: what is begun while it goes on, when it ended and why it failed. */
+export function statusWith<S extends { readonly begun?: unknown }>(
+  draft: S,
+  progress: Progress,
+  present: readonly Condition[] | undefined,
+  at: { readonly now: number; readonly generation: number },
+) {
+  const { begun, ...rest } = draft;
+  const isEnd = isFinished(progress.phase);
+  return {
+    ...rest,
+    ...(isEnd || begun === undefined ? undefined : { begun: begun as NonNullable<S['begun']> }),
+    ...(isEnd ? { finishedAt: iso(at.now) } : undefined),
+    ...(progress.phase === 'Failed' ? { error: progress.message.slice(0, 1024) } : undefined),
+    observedGeneration: at.generation,
+    phase: progress.phase,
+    conditions: conditionsOf(progress, present, at),
+  };
+}
