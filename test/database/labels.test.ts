@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesForLabels, labelsOf, MissingTypes, typeOfLabels } from '#catalog/labels.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { Authorizer, Principal } from '#core/principal.ts';
 import { formatRid, type Rid } from '#core/value/rid.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { setLabels } from '#transaction/write/set-labels.ts';
@@ -10,7 +12,18 @@ import { openTestDatabase, root, type TestDatabase } from './support/open-test-d
 // Method: random transactions of inserts, label changes, updates and deletions beside a naive model; after each, and in the midst of
 // some, scans, counts, index reads, labels, edges and CHECK DATABASE are compared with it.
 
-const labelNames = ['A', 'B', 'C', '__proto__', 'x~y', 'q`t'];
+const labelNames = ['A', 'B', 'C', '__proto__', 'x~y', 'q`t', 'L'.repeat(256)];
+
+/** May read what is not of B, by the names of types; no name here but those of B has such a part. */
+const clerk: Principal = { name: 'clerk', isRoot: false, via: 'password' };
+const isOfB = (type: string): boolean => type.split('~').includes('B');
+const withoutB: Authorizer = {
+  require(who, _database, { types }) {
+    if (!who.isRoot && types?.some(isOfB) !== false) throw new DatabaseError('Forbidden', 'of B');
+  },
+  canAccess: () => true,
+  canRead: (who, _database, type) => who.isRoot || (type !== undefined && !isOfB(type)),
+};
 
 interface Node {
   readonly rid: Rid;
@@ -72,6 +85,7 @@ async function compare(db: TestDatabase, model: Model, options = {}): Promise<vo
     assert.deepEqual(rows.map((row) => String(row['r'])).sort(), ids, `scan of ${label}`);
     const [count] = await db.run(`SELECT count(*) AS n FROM ${name}`, {}, options);
     assert.equal(count?.['n'], ids.length, `count of ${label}`);
+    await compareForClerk(db, name, wanted, options);
     const [sum] = await db.run(`SELECT sum(key) AS n FROM ${name} WHERE key >= 0`, {}, options);
     assert.equal(
       sum?.['n'] ?? 0,
@@ -94,6 +108,30 @@ async function compare(db: TestDatabase, model: Model, options = {}): Promise<vo
       );
     }
   }
+}
+
+/** A scan, a count, an index and record ids give who may not read B what is not of it now, and refuse what is. */
+async function compareForClerk(
+  db: TestDatabase,
+  name: string,
+  nodes: readonly Node[],
+  options: object,
+): Promise<void> {
+  const ask = (text: string) => db.run(text, {}, { ...options, principal: clerk });
+  const isRefused = (text: string) => assert.rejects(ask(text), { code: 'Forbidden' }, text);
+  const scan = `SELECT @rid AS r FROM ${name}`;
+  const count = `SELECT count(*) AS n FROM ${name}`;
+  if (name === '`B`' || nodes.some(({ labels }) => labels.has('B'))) {
+    await isRefused(scan);
+    await isRefused(count);
+  } else {
+    assert.equal((await ask(scan)).length, nodes.length, `${name} for the clerk`);
+    assert.equal((await ask(count))[0]?.['n'], nodes.length, `count of ${name} for the clerk`);
+  }
+  for (const { rid, key, labels } of nodes.slice(-4))
+    for (const one of [`FROM ${formatRid(rid)}`, `FROM ${name} WHERE key = ${key}`])
+      if (name === '`B`' || labels.has('B')) await isRefused(`SELECT ${one}`);
+      else if (one.startsWith('FROM #')) assert.equal((await ask(`SELECT ${one}`)).length, 1, one);
 }
 
 function compareIn(transaction: Transaction, model: Model): void {
@@ -130,7 +168,7 @@ async function requireSound(db: TestDatabase): Promise<void> {
 }
 
 async function open(): Promise<TestDatabase> {
-  const db = await openTestDatabase();
+  const db = await openTestDatabase({ authorizer: withoutB });
   await db.run('CREATE VERTEX TYPE A');
   await db.run('CREATE VERTEX TYPE B');
   await db.run('CREATE EDGE TYPE E');
