@@ -11,6 +11,7 @@ import type { KubernetesApi } from '../kubernetes/port.ts';
 import type { ClusterReader } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
+import type { LeaderWatch } from '../observe/leader-watch.ts';
 import { observeCluster } from '../observe/observe-cluster.ts';
 import type { Recall } from '../observe/observe-cluster.ts';
 import { reconcile } from '../reconcile/reconcile.ts';
@@ -32,6 +33,7 @@ export interface ControllerOptions {
   readonly metrics: Metrics;
   /** Name of this process in events. */
   readonly instance: string;
+  readonly leaders?: LeaderWatch;
 }
 
 /** One look at one Cluster: observe, decide, write the status, act. */
@@ -50,7 +52,7 @@ export class Controller {
    * @throws KubernetesError and MemberError that may pass by themselves
    */
   async look(namespace: string | undefined, name: string): Promise<number | undefined> {
-    const { reader, databases, facts, runtime } = this.#options;
+    const { reader, databases, facts, runtime, leaders } = this.#options;
     const found = await reader.get('Cluster', namespace, name);
     if (found === undefined) {
       this.#forget(namespace, name);
@@ -66,6 +68,7 @@ export class Controller {
       reader,
       databases,
       facts,
+      leaders,
     });
     const decision = reconcile(seen, runtime.clock.now());
     this.#report(cluster, decision);
@@ -104,6 +107,7 @@ export class Controller {
   }
 
   #forget(namespace: string | undefined, name: string): void {
+    this.#options.leaders?.forget(namespace, name);
     const prefix = `${namespace ?? ''}/${name}/`;
     for (const key of this.#memories.keys()) if (key.startsWith(prefix)) this.#memories.delete(key);
     forgetCluster(this.#options.metrics, namespace ?? '', name);

@@ -13,6 +13,7 @@ import { WorkQueue } from '../kubernetes/work-queue.ts';
 import { CachedReader, scopeKey } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
+import { LeaderWatch } from '../observe/leader-watch.ts';
 import { Controller } from './controller.ts';
 import { isOwnKind, KindController, ownKinds } from './kinds/kind-controller.ts';
 
@@ -69,6 +70,7 @@ export class Operator {
   readonly #controller: Controller;
   readonly #kinds: KindController;
   readonly #queue: WorkQueue;
+  readonly #leaders: LeaderWatch;
   #isActive = false;
 
   constructor(options: OperatorOptions) {
@@ -77,7 +79,13 @@ export class Operator {
       this.#caches.set(kind, new ObjectCache());
     this.#caches.set('Node', new ObjectCache(projectNode));
     const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
-    this.#controller = new Controller({ ...options, reader });
+    this.#leaders = new LeaderWatch({
+      ...options,
+      onDoubt: (namespace, name) => {
+        if (this.#isActive) this.#queue.add(keyOf(namespace, name));
+      },
+    });
+    this.#controller = new Controller({ ...options, reader, leaders: this.#leaders });
     this.#kinds = new KindController({
       ...options,
       reader,
@@ -143,6 +151,7 @@ export class Operator {
   /** Begins to act on what the caches hold. */
   activate(): void {
     this.#isActive = true;
+    this.#leaders.start();
     for (const { metadata } of this.#caches.get('Cluster')?.values() ?? [])
       this.#queue.add(keyOf(metadata.namespace, metadata.name));
     for (const kind of ownKinds)
@@ -152,6 +161,7 @@ export class Operator {
   /** Ends: no more work is begun, what is under way is finished. */
   async stop(): Promise<void> {
     this.#isActive = false;
+    this.#leaders.stop();
     await this.#queue.stop();
     for (const reflector of [...this.#reflectors, ...this.#secretWatches.values()])
       reflector.stop();

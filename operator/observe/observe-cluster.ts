@@ -29,12 +29,15 @@ import { claimOrdinal } from '../resources/claims.ts';
 import { readCertificates } from './certificates.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
+import type { LeaderWatch } from './leader-watch.ts';
 import { leaderMark, readMembers } from './read-members.ts';
 
 export interface Observers {
   readonly reader: ClusterReader;
   readonly databases: DatabaseClient;
   readonly facts: OperatorFacts;
+  /** Asks between looks whether the leader still leads. */
+  readonly leaders?: Pick<LeaderWatch, 'note'> | undefined;
 }
 
 /** What this process remembers about a Cluster between looks; all of it may be lost at any time. */
@@ -52,7 +55,7 @@ export async function observeCluster(
   recall: Recall,
   observers: Observers,
 ): Promise<Observation> {
-  const { reader, facts } = observers;
+  const { reader, facts, leaders } = observers;
   const { name, namespace } = cluster.metadata;
   const { spec } = parseSpec(cluster);
   const present = new Set(monitorKinds.filter((kind) => reader.canRead(kind, namespace)));
@@ -63,6 +66,7 @@ export async function observeCluster(
   const secrets = await readSecrets(cluster, spec, reader);
   const { password } = secrets;
   const members = await readMembers(observers, { cluster, spec, statefulSet, password });
+  leaders?.note(cluster, spec, { members, password });
   return {
     cluster,
     operator: facts,

@@ -7,7 +7,7 @@ import { annotationKeys, finalizerName } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
 import { noteBackups } from './backup-status.ts';
 import { backupProblem, windowProblem } from './maintenance-window.ts';
-import { lastRejection, makeDraft, makePass, note, rejectionOf, stall } from './pass.ts';
+import { lastRejection, lookAgain, makeDraft, makePass, note, rejectionOf, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
 import { applySettings } from './steps/apply-settings.ts';
 import { checkConflicts } from './steps/check-conflicts.ts';
@@ -26,6 +26,9 @@ import { rotateRootPassword } from './steps/root-password.ts';
 import { tearDown } from './steps/tear-down.ts';
 import { summarize } from './summarize.ts';
 import type { Mode } from './summarize.ts';
+
+/** How soon a group is looked at again that nobody is known to lead. */
+const withoutLeaderMs = 1000;
 
 /** The steps in the order in which they are tried; the first one with something to do ends the look. */
 const steps: readonly Step[] = [
@@ -83,6 +86,8 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   // before is not reached now. What is only put right again leaves a Cluster as ready as it was.
   if (end?.action !== undefined && !wasReached(pass))
     draft.progress ??= { reason: 'Reconciling', message: `next: ${end.action.kind}` };
+  // No event tells of a leader that is found again.
+  if (pass.group.kind === 'unknown' && pass.wanted > 0) lookAgain(draft, withoutLeaderMs);
   const status = summarize(pass, draft, mode);
   noteTransitions(pass, draft, status);
   const { action } = end ?? {};

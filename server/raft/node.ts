@@ -288,7 +288,7 @@ export class RaftNode {
       state.send('Transfer', state.leader, {});
   }
 
-  /** At once and without regard to the timer; for tests and for the operator. */
+  /** At once and without regard to the timer; for who alone has a vote. */
   campaign(): void {
     if (this.#state.role !== 'leader' && this.#state.isPromotable)
       campaign(this.#state, this.#state.limits.preVote ? 'pre-vote' : 'vote');

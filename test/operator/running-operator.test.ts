@@ -349,3 +349,27 @@ test('an installation for namespaces asks for nothing outside of them but what i
     [],
   );
 });
+
+test('a lead that is handed over is followed within two seconds, and watching it writes nothing', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  await started(world, operator);
+  world.create('orders', { replicas: 3 });
+  await pass(world, 30_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  const writes = world.api.effectiveWrites;
+  const { group } = world.members;
+  const leaderLabels = () =>
+    world.api
+      .all('Pod')
+      .filter(({ metadata }) => metadata.labels?.['polyad.io/role'] === 'leader')
+      .map(({ metadata }) => metadata.name);
+  assert.deepEqual(leaderLabels(), ['orders-0']);
+  await pass(world, 20_000);
+  assert.equal(world.api.effectiveWrites, writes);
+  group.leader = group.voters.find((id) => id.startsWith('orders-2'));
+  group.term += 1;
+  await pass(world, 2_000);
+  assert.deepEqual(leaderLabels(), ['orders-2']);
+  await operator.stop();
+});

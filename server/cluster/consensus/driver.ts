@@ -75,6 +75,9 @@ export class Driver {
   }
 
   start(): void {
+    const { voters, votersOutgoing } = this.#node.conf;
+    // Nobody else has a vote, so there is nobody to wait for.
+    if (voters.length === 1 && votersOutgoing.length === 0) this.#node.campaign();
     this.#tickLater();
     this.#work();
   }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { until, WorkerGroup } from './worker-group.ts';
+import { WorkerConsensus } from '#cluster/worker-consensus.ts';
+import { freePort, until, WorkerGroup } from './worker-group.ts';
 
 test('three members form one group, commit, lose their leader, and take it back', async () => {
   const group = await WorkerGroup.start(3);
@@ -103,6 +104,25 @@ test('a member that left and comes back with its log is taken in again', async (
     const back = await group.startMember(left);
     await until(() => (back.applied.includes('while it was away') ? true : undefined));
     await until(() => (port?.status().configuration.voters.length === 3 ? true : undefined));
+  } finally {
+    await group.close();
+  }
+});
+
+test('who alone has a vote leads as soon as it starts, and waits for no election timeout', async () => {
+  const group = await WorkerGroup.start(0);
+  try {
+    group.ports.push(await freePort());
+    const patient = { electionTicksMin: 1_000_000, electionTicksMax: 1_000_001 };
+    for (const life of ['formed', 'started again']) {
+      const options = group.options(0, 1);
+      const limits = { ...options.limits, ...patient };
+      const consensus = await WorkerConsensus.start({ ...options, limits }, { log: () => {} });
+      consensus.deliver(0, async () => {});
+      group.members.set(0, { consensus, applied: [] });
+      assert.equal(await group.leader(), 0, life);
+      await group.stopMember(0);
+    }
   } finally {
     await group.close();
   }
