@@ -30,7 +30,8 @@ function collect(expression: Expression, read: Set<Slot>, bound: Set<Slot>): voi
       read.add(part.slot);
       return;
     }
-    for (const slot of slotsBoundBy(part)) bound.add(slot);
+    const inside = slotsBoundBy(part);
+    for (let at = 0; at < inside.length; at += 1) bound.add(inside[at] as Slot);
     if (part.op === 'SubPlan') {
       for (const slot of freeSlots(part.plan)) read.add(slot);
       // The row of a sub-plan may consist of slots of the outer row.

@@ -41,7 +41,7 @@ export function fuseScan(
 ): OperatorFactory | undefined {
   const chain = chainOf(plan);
   if (chain === undefined) return undefined;
-  const columns = neededColumns(chain.columns, required);
+  const { columns } = neededColumns(chain.columns, required);
   const options = optionsOf({ ...chain, columns, bound }, plan, required, lowering);
   return () => new FusedScanOperator(options);
 }

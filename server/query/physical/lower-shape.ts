@@ -4,7 +4,7 @@ import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Dialect, Expression, Slot } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
-import { freeSlots, slotsOf, slotsRead, slotsReadBy } from '../algebra/slots.ts';
+import { freeSlots, slotsOf, slotsReadBy } from '../algebra/slots.ts';
 import { effectsOfPlan } from '../algebra/effects.ts';
 import { walkPlan } from '../algebra/plan-walk.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
@@ -142,8 +142,7 @@ function lowerProject(
   required: RequiredSlots,
   lowering: Lowering,
 ): OperatorFactory {
-  const columns = neededColumns(plan.columns, required);
-  const read = columns.flatMap((column) => [...slotsRead(column.value)]);
+  const { columns, read } = neededColumns(plan.columns, required);
   const input = lowering.lower(plan.input, withSlots(required, read));
   if (columns.length === 0) return input;
   const compiled = compileColumns(columns, lowering);
@@ -151,20 +150,21 @@ function lowerProject(
   if (plan.isLong === true) {
     return () => new PatientProjectOperator(input(), compiled, description);
   }
-  const areOutput = isOutput(plan, columns, lowering);
+  const areOutput = isOutput(plan, columns, read, lowering);
   const idsOf = slotOfIds(columns);
   return () =>
     new ProjectOperator({ input: input(), columns: compiled, areOutput, idsOf, description });
 }
 
 /** The columns are those of the statement, in their order, and none reads another one. */
-function isOutput(plan: LogicalPlan, columns: readonly Column[], { output }: Lowering): boolean {
+function isOutput(
+  plan: LogicalPlan,
+  columns: readonly Column[],
+  read: ReadonlySet<Slot>,
+  { output }: Lowering,
+): boolean {
   if (output?.plan !== plan || output.slots.length !== columns.length) return false;
-  const slots = new Set(output.slots);
-  return columns.every(
-    ({ slot, value }, at) =>
-      output.slots[at] === slot && [...slotsRead(value)].every((read) => !slots.has(read)),
-  );
+  return columns.every(({ slot }, at) => output.slots[at] === slot && !read.has(slot));
 }
 
 /** The slot of which each column is the record id, if there is one. */

@@ -1,3 +1,4 @@
+import type { Slot } from '../algebra/expression.ts';
 import { walkExpression } from '../algebra/walk.ts';
 import { slotsRead } from '../algebra/slots.ts';
 import { callsUserFunction } from '../functions/user-function.ts';
@@ -5,22 +6,22 @@ import type { Column } from '../algebra/plan.ts';
 import type { RequiredSlots } from './lowering.ts';
 
 /**
- * Columns that somebody above or a later column reads. Those that run a sub-plan or a function of the schema are kept: they may
- * write.
+ * Columns that somebody above or a later column reads, and the slots that they read. Those that run a sub-plan or a function of
+ * the schema are kept: they may write.
  */
 export function neededColumns(
   columns: readonly Column[],
   required: RequiredSlots,
-): readonly Column[] {
-  const wanted = new Set(required);
+): { readonly columns: readonly Column[]; readonly read: ReadonlySet<Slot> } {
+  const read = new Set<Slot>();
   const needed: Column[] = [];
   for (let at = columns.length - 1; at >= 0; at -= 1) {
     const column = columns[at] as Column;
-    if (!wanted.has(column.slot) && !mayWrite(column)) continue;
+    if (!required.has(column.slot) && !read.has(column.slot) && !mayWrite(column)) continue;
     needed.push(column);
-    for (const slot of slotsRead(column.value)) wanted.add(slot);
+    for (const slot of slotsRead(column.value)) read.add(slot);
   }
-  return needed.reverse();
+  return { columns: needed.reverse(), read };
 }
 
 function mayWrite(column: Column): boolean {

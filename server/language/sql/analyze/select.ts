@@ -44,9 +44,12 @@ export function analyzeSelect(
  */
 export function filter(analysis: Analysis, scope: QueryScope, where: Expression): void {
   const parts = where.kind === 'and' ? where.operands : [where];
-  const plain = parts.filter((part) => !hasSubQuery(part));
-  const others = parts.filter(hasSubQuery);
+  const plain: Expression[] = [];
+  const others: Expression[] = [];
+  // The order of a single condition needs no look through it.
+  for (const part of parts) (parts.length > 1 && hasSubQuery(part) ? others : plain).push(part);
   for (const group of [plain, others]) {
+    if (group.length === 0) continue;
     const env = rowEnvironment(scope);
     const predicate = conjunctionOf(group.map((part) => analysis.expression(part, env)));
     if (predicate === undefined) continue;
