@@ -8,6 +8,12 @@ type Run = (words: readonly string[]) => Promise<number>;
 
 const write = (line: string): void => void process.stdout.write(line);
 
+/** Of commands that need the time. */
+async function surroundings() {
+  const { systemRuntime } = await import('./kubernetes/system-runtime.ts');
+  return { now: () => systemRuntime.clock.now(), write };
+}
+
 const commands: Readonly<Record<string, Run>> = {
   operator: async (flags) => {
     const { runOperator } = await import('./run-operator.ts');
@@ -31,6 +37,15 @@ const commands: Readonly<Record<string, Run>> = {
     (await import('./pod/make-secrets.ts')).runMakeSecrets(words, process.env, write),
   'begin-group': async (words) =>
     (await import('./pod/begin-group.ts')).runBeginGroup(words, process.env, write),
+  'backup-stream': async (words) =>
+    (await import('./pod/stream/stream-commands.ts')).runBackupStream(words, await surroundings()),
+  'fetch-archive': async (words) =>
+    (await import('./pod/stream/stream-commands.ts')).runFetchArchive(words, await surroundings()),
+  'delete-archives': async (words) =>
+    (await import('./pod/stream/stream-commands.ts')).runDeleteArchives(
+      words,
+      await surroundings(),
+    ),
   'test-release': async (words) =>
     (await import('./pod/test-release.ts')).runTestRelease(words, process.env, write),
   '--fill-compile-cache': async () => {
@@ -40,6 +55,7 @@ const commands: Readonly<Record<string, Run>> = {
       import('./pod/prestop.ts'),
       import('./pod/begin-group.ts'),
       import('./pod/make-secrets.ts'),
+      import('./pod/stream/stream-commands.ts'),
       import('./pod/test-release.ts'),
     ]);
     return 0;

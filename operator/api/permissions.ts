@@ -86,8 +86,8 @@ export const operatorPermissions: readonly PermissionRule[] = [
     scope: 'whole',
     group: 'batch',
     resources: ['jobs'],
-    verbs: ['list', 'watch', 'create', 'patch'],
-    why: 'tries an image before a member restarts with it; they are collected with their Cluster',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'tries an image before a member restarts with it; moves archives of backups. They are collected with their owners; delete takes one away whose result is lost',
   },
   {
     scope: 'whole',

@@ -3,6 +3,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { DesiredObject, Json, JsonObject } from '../api/kubernetes-object.ts';
 import { objectNames, selectorLabels } from '../api/names.ts';
 import { ownedObject } from './owner.ts';
+import { backupPodLabels } from './stream-job.ts';
 import { pluginPorts } from './plugins.ts';
 
 export function networkPolicyNames(cluster: string): readonly string[] {
@@ -24,6 +25,7 @@ export function networkPolicies(
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
     podSelector: { matchLabels: { 'app.kubernetes.io/name': 'polyad-operator' } },
   };
+  const backups: JsonObject = { podSelector: { matchLabels: backupPodLabels(name) } };
   const ports = [
     spec.ports.http,
     ...(spec.tls.http.enabled ? [spec.ports.https] : []),
@@ -31,7 +33,10 @@ export function networkPolicies(
   ];
   return [
     policy(cluster, spec, objectNames(name).http, [
-      { from: [...from, operator], ports: ports.map((port) => ({ port, protocol: 'TCP' })) },
+      {
+        from: [...from, operator, backups],
+        ports: ports.map((port) => ({ port, protocol: 'TCP' })),
+      },
       ...extra,
     ]),
     policy(cluster, spec, `${name}-raft`, [

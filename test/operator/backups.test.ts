@@ -127,13 +127,12 @@ test('a database that cannot be backed up keeps the others from nothing, and the
 test('what has no effect yet is refused by its name', async () => {
   const world = await readyWorld();
   const refused = [
-    [{ method: 'Stream' }, /^not supported: spec\.method Stream/],
+    [{ method: 'Stream' }, /^spec\.destination needs exactly one/],
     [{ method: 'VolumeSnapshot' }, /^not supported: spec\.method VolumeSnapshot/],
     [
       { destination: { persistentVolumeClaim: { name: 'a' } } },
       /^not supported: spec\.destination/,
     ],
-    [{ verify: true }, /^not supported: spec\.verify/],
     [{ method: 'Guess' }, /^spec\.method: /],
   ] as const;
   for (const [index, [more, message]] of refused.entries()) {

@@ -269,8 +269,19 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
     template: { clusterRef: { name: 'orders' } },
   });
   world.put('Backup', 'lost', { clusterRef: { name: 'nobody' } });
+  // Outside of the volumes; a Job whose result is lost is made once more.
+  world.api.put({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'storage', namespace } });
+  world.controllers.streams.resultsToLose = 1;
+  const credentialsSecret = 'storage';
+  const s3 = { endpoint: 'https://storage.example', bucket: 'kept', credentialsSecret };
+  world.put('Backup', 'away', {
+    clusterRef: { name: 'orders' },
+    method: 'Stream',
+    destination: { s3 },
+  });
   await pass(world, 220_000, 5000);
-  assert.equal(world.api.all('Backup').length, 3, 'the nightly one, the lost one, the last one');
+  assert.equal(world.api.find('Backup', 'away')?.status?.['phase'], 'Succeeded');
+  assert.equal(world.api.all('Backup').length, 4, 'those above and the last one of the schedule');
   const often = world.api.find('ScheduledBackup', 'often');
   if (often !== undefined) world.api.remove(often);
   const { phase } = world.api.find('Backup', 'nightly')?.status ?? {};

@@ -134,7 +134,11 @@ test('what it cannot do is refused by its name, and what may not be meant so is 
     [{ schedule: '0 0 2 * * *' }, /^spec\.schedule: .*five fields/],
     [{ schedule: '61 2 * * *' }, /^spec\.schedule/],
     [{ timezone: 'Europe/Nowhere' }, /^spec\.schedule/],
-    [{ template: { ...template, method: 'Stream' } }, /^not supported: spec\.template\.method/],
+    [{ template: { ...template, method: 'Stream' } }, /^spec\.template\.destination needs/],
+    [
+      { template: { ...template, method: 'VolumeSnapshot' } },
+      /^not supported: spec\.template\.method/,
+    ],
   ] as const;
   for (const [more, message] of refused) {
     put(world, more);

@@ -22,6 +22,22 @@ export type CallState =
       readonly atMs: number;
     };
 
+/** A Job that moves an archive, as far as it is seen. */
+export type JobState =
+  | { readonly state: 'absent' }
+  | { readonly state: 'running'; readonly problem: string | undefined }
+  /** Undefined: its pod is gone and took the result along. */
+  | { readonly state: 'succeeded'; readonly result: StreamResult | undefined }
+  | { readonly state: 'failed'; readonly message: string };
+
+/** What the command in a Job said of what it did. */
+export interface StreamResult {
+  readonly member?: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+  readonly commitIndex?: number;
+}
+
 /** The Cluster that an object speaks of. */
 export interface ClusterView {
   readonly isDeleted: boolean;
@@ -49,11 +65,21 @@ export interface BackupView {
   /** Of the database whose archive was begun. */
   readonly archives: readonly Archive[] | undefined;
   readonly call: CallState | undefined;
+  /** Method Stream: the Job of what was begun. Undefined: nothing was, or Jobs may not be read. */
+  readonly job: JobState | undefined;
+  /** Method Stream: what keeps its Jobs from running, known before. */
+  readonly obstacle: string | undefined;
 }
 
 export type BackupAction =
   | { readonly kind: 'begin'; readonly member: string; readonly database: string }
   | { readonly kind: 'delete-archives'; readonly member: string }
+  /** Makes the Job that keeps the archive of the database. */
+  | { readonly kind: 'stream'; readonly database: string }
+  /** Takes a Job away whose result is lost. */
+  | { readonly kind: 'drop-job' }
+  /** Makes the Job that deletes what was kept. */
+  | { readonly kind: 'delete-streamed' }
   | { readonly kind: 'set-finalizer'; readonly isPresent: boolean };
 
 export interface BackupDecision {

@@ -4,7 +4,7 @@ import type { EventNote } from '../decision.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
 import { clusterRef, conditions, databaseName, databasesMax } from './backup.ts';
 import type { BackupObject } from './backup.ts';
-import type { Archive, CallState, ClusterView } from './backup-view.ts';
+import type { Archive, CallState, ClusterView, JobState } from './backup-view.ts';
 
 /*
  * `Restore` (operator.md 3.8): databases made of archives, once. Its spec never changes; it is no field of `Cluster`, which a
@@ -19,6 +19,7 @@ export const restoreSpec = z.object({
   source: z.object({
     backupRef: z.object({ name: z.string().min(1).max(253) }).optional(),
     url: z.string().min(1).max(2048).optional(),
+    credentialsSecret: z.string().min(1).max(253).optional(),
   }),
   databases: z
     .array(z.object({ name: databaseName, as: databaseName.optional() }))
@@ -49,7 +50,7 @@ export const restoreStatus = z.object({
   begun: z
     .object({
       name: databaseName,
-      step: z.enum(['Backup', 'Restore']),
+      step: z.enum(['Backup', 'Fetch', 'Restore']),
       member: z.string().max(63),
       at: z.string().max(64),
       attempts: z.int().meta({ format: 'int32' }),
@@ -82,9 +83,15 @@ export interface RestoreView {
   /** Of the database that is about to be replaced. */
   readonly archives: readonly Archive[] | undefined;
   readonly call: CallState | undefined;
+  /** The Job that brings the archive that was begun to the leader; undefined: none was begun. */
+  readonly job: JobState | undefined;
+  /** What keeps such Jobs from running, known before. */
+  readonly obstacle: string | undefined;
 }
 
 export type RestoreCall =
+  /** Makes the Job that brings the archive of what is begun to the leader. */
+  | { readonly kind: 'fetch' }
   | { readonly kind: 'backup'; readonly database: string }
   | {
       readonly kind: 'archive';
@@ -92,6 +99,8 @@ export type RestoreCall =
       readonly fileName: string;
       readonly as: string;
       readonly overwrites: boolean;
+      /** It was brought for this alone, and goes afterwards. */
+      readonly isBrought: boolean;
     }
   | { readonly kind: 'url'; readonly url: string; readonly as: string };
 
@@ -107,9 +116,12 @@ export const restoreDescriptions: Readonly<Record<string, string>> = {
   'spec.clusterRef': 'The Cluster, in the same namespace',
   'spec.clusterRef.name': 'Name of the Cluster',
   'spec.source': 'Where the archives come from: one of its fields',
-  'spec.source.backupRef': 'A Backup of the same Cluster, in the same namespace',
+  'spec.source.backupRef':
+    'A Backup in the same namespace; with the method Server of the same Cluster, with Stream of any, there or gone',
   'spec.source.backupRef.name': 'Name of the Backup',
   'spec.source.url': 'Address of one archive that the leader can read; needs one database',
+  'spec.source.credentialsSecret':
+    'Secret with the keys of an S3-compatible storage (as in a Backup): a Job fetches spec.source.url, https://storage/bucket/name, with them',
   'spec.databases': 'Which databases, and their names afterwards; none: all of the Backup',
   'spec.databases.name': 'Name of the database in the archive',
   'spec.databases.as': 'Name that it gets; the same one when it is left out',
@@ -127,7 +139,8 @@ export const restoreDescriptions: Readonly<Record<string, string>> = {
   'status.databases.message': 'Why it failed',
   'status.begun': 'What is being done, written before it is begun',
   'status.begun.name': 'Name of the database in the archive',
-  'status.begun.step': 'Backup of the database to be replaced, or Restore',
+  'status.begun.step':
+    'Backup of the database to be replaced, Fetch of an archive from outside, or Restore',
   'status.begun.member': 'The leader that was asked',
   'status.begun.at': 'When it was begun first',
   'status.begun.attempts': 'How often it was begun',

@@ -1,11 +1,17 @@
 import type { z } from 'zod';
-import type { BackupObject } from '../../api/kinds/backup.ts';
+import type { ClusterSpec } from '../../api/cluster-spec.ts';
+import type { BackupObject, BackupSpec } from '../../api/kinds/backup.ts';
 import { backupSpec } from '../../api/kinds/backup.ts';
 import type { BackupView, CallState } from '../../api/kinds/backup-view.ts';
 import type { KubernetesObject } from '../../api/kubernetes-object.ts';
+import { streamJobName } from '../../resources/stream-job.ts';
+import type { JobCluster } from '../../resources/stream-job.ts';
+import { deleteTask, keepTask } from '../../resources/stream-tasks.ts';
+import type { ClusterReader } from '../cluster-reader.ts';
 import { MemberError } from '../database-client.ts';
 import type { Member } from '../database-client.ts';
 import type { Observers } from '../observe-cluster.ts';
+import { observeJob } from './observe-job.ts';
 import { observeTarget } from './observe-target.ts';
 import type { Target } from './observe-target.ts';
 
@@ -14,6 +20,8 @@ export interface ObservedBackup {
   readonly view: BackupView;
   readonly member: Member | undefined;
   readonly password: string;
+  /** What Jobs of it need. */
+  readonly job: JobCluster;
 }
 
 /** @returns undefined when its Cluster belongs to another installation of the operator */
@@ -27,21 +35,71 @@ export async function observeBackup(
   const { namespace } = backup.metadata;
   const target = name === undefined ? 'absent' : await observeTarget(observers, namespace, name);
   if (target === 'left-alone') return undefined;
+  const job: JobCluster =
+    typeof target === 'object'
+      ? target.job
+      : {
+          name: name ?? '',
+          cluster: undefined,
+          spec: undefined,
+          image: observers.facts.defaultServerImage,
+        };
   const nothing = { isAnswering: false, databases: undefined, archives: undefined } as const;
-  const parts = { backup, spec, problem, call };
+  const parts = { backup, spec, problem, call, ...(await askJob(backup, spec, job, observers)) };
   if (target === 'absent')
     return {
       view: { ...parts, ...nothing, cluster: undefined, member: undefined },
       member: undefined,
       password: '',
+      job,
     };
   const memberName = backup.status?.member ?? target.view.leader;
   const view = { ...parts, cluster: target.view, member: memberName };
   const { password = '' } = target;
   const member = memberName === undefined ? undefined : target.member(memberName);
   if (member === undefined || target.password === undefined)
-    return { view: { ...view, ...nothing }, member: undefined, password };
-  return { view: { ...view, ...(await ask(view, member, target, observers)) }, member, password };
+    return { view: { ...view, ...nothing }, member: undefined, password, job };
+  const asked = await ask(view, member, target, observers);
+  return { view: { ...view, ...asked }, member, password, job };
+}
+
+/** The Job of what was begun, or of the deletion. */
+async function askJob(
+  backup: BackupObject,
+  spec: BackupSpec | undefined,
+  { name, spec: clusterSpec, cluster }: JobCluster,
+  { reader }: Observers,
+): Promise<Pick<BackupView, 'job' | 'obstacle'>> {
+  const { metadata, status } = backup;
+  const { namespace } = metadata;
+  if (spec?.method !== 'Stream') return { job: undefined, obstacle: undefined };
+  const isDeleting = metadata.deletionTimestamp !== undefined;
+  const begun = status?.begun;
+  const task = isDeleting
+    ? deleteTask(backup, spec)
+    : begun && keepTask(backup, spec, { begun, members: [] });
+  const jobName = task && streamJobName(backup, name, task);
+  const job = jobName && (await observeJob(reader, { namespace, cluster: name, name: jobName }));
+  const isNews = !isDeleting && (job === undefined || job === '' || job.state === 'absent');
+  const obstacle =
+    isNews && cluster !== undefined
+      ? await obstacleOf(spec, clusterSpec, { reader, namespace })
+      : undefined;
+  return { job: job === '' ? undefined : job, obstacle };
+}
+
+/** What a kubelet would wait for without a word. */
+async function obstacleOf(
+  { destination }: BackupSpec,
+  clusterSpec: ClusterSpec | undefined,
+  { reader, namespace }: { readonly reader: ClusterReader; readonly namespace: string | undefined },
+): Promise<string | undefined> {
+  if (!reader.canRead('Job', namespace)) return 'the operator may not make Jobs in this namespace';
+  const secret = destination?.s3?.credentialsSecret;
+  if (clusterSpec === undefined || secret === undefined) return undefined;
+  return (await reader.getLive('Secret', namespace, secret)) === undefined
+    ? `there is no Secret ${secret}`
+    : undefined;
 }
 
 /** Only what the next step needs. */

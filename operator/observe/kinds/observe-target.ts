@@ -4,6 +4,7 @@ import { conditionOf } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes-object.ts';
 import type { ClusterView } from '../../api/kinds/backup-view.ts';
 import { isReady } from '../../resources/pod-state.ts';
+import type { JobCluster } from '../../resources/stream-job.ts';
 import type { Member } from '../database-client.ts';
 import { readSecrets } from '../observe-cluster.ts';
 import type { Observers } from '../observe-cluster.ts';
@@ -12,9 +13,12 @@ import { memberOf } from '../read-members.ts';
 /** A Cluster that another object speaks of, and how its members are reached. */
 export interface Target {
   readonly view: ClusterView;
+  /** What Jobs that work for it need. */
+  readonly job: JobCluster;
   readonly password: string | undefined;
   /** Undefined: it has no ready pod. */
   member(name: string): Member | undefined;
+  nodeOf(name: string): string | undefined;
 }
 
 /** @returns `left-alone` when another installation of the operator cares for the Cluster */
@@ -44,7 +48,14 @@ export async function observeTarget(
       members: (status.members ?? []).map((member) => member.name),
       hasSchedule: spec?.backup?.enabled === true,
     },
+    job: {
+      name,
+      cluster: found,
+      spec,
+      image: status.image ?? spec?.image ?? facts.defaultServerImage,
+    },
     password,
+    nodeOf: (podName) => pods.find((one) => one.metadata.name === podName)?.spec?.nodeName,
     member(podName) {
       const pod = pods.find((one) => one.metadata.name === podName);
       return spec === undefined || !isReady(pod) ? undefined : memberOf(pod, spec.ports.http);

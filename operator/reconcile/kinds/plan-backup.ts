@@ -5,15 +5,17 @@ import type {
   BackupAction,
   BackupDecision,
   BackupView,
+  StreamResult,
 } from '../../api/kinds/backup-view.ts';
 import type { EventNote } from '../../api/decision.ts';
 import { finalizerName } from '../../api/names.ts';
+import { archivePath } from '../../resources/stream-tasks.ts';
 import { isFinished, iso, statusWith } from './progress.ts';
 import type { Progress } from './progress.ts';
 
 /*
- * One Backup by the method Server: databases one after the other on one member. What is begun is written down first; whether it
- * came about is read from the archives of the member, so an answer that is lost costs nothing.
+ * One Backup: databases one after the other. What is begun is written down first. By the method Server whether it came about is read
+ * from the archives of the member, so an answer that is lost costs nothing; by Stream a Job does it, and says what it kept.
  */
 
 const againMs = { wait: 5000, running: 5000, busy: 10_000 } as const;
@@ -78,11 +80,21 @@ function draftOf(seen: BackupView, before: BackupStatus, now: number): Draft {
  * @returns a sentence that names the field whose effect there is not yet
  */
 export function unsupported(spec: BackupSpec, at = 'spec'): string | undefined {
-  if (spec.method !== 'Server')
-    return `not supported: ${at}.method ${spec.method}; Server makes archives on the volume of the leader`;
-  if (spec.destination !== undefined)
-    return `not supported: ${at}.destination with the method Server, which writes to the backup directory of the member`;
-  if (spec.verify) return `not supported: ${at}.verify`;
+  const { method, destination } = spec;
+  if (method === 'VolumeSnapshot')
+    return `not supported: ${at}.method VolumeSnapshot; Server makes archives on the volume of the leader, Stream outside of it`;
+  if (method === 'Server')
+    return (
+      destination &&
+      `not supported: ${at}.destination with the method Server, which writes to the backup directory of the member`
+    );
+  const { persistentVolumeClaim: claim, s3 } = destination ?? {};
+  if ((claim === undefined) === (s3 === undefined))
+    return `${at}.destination needs exactly one of persistentVolumeClaim and s3 with the method Stream`;
+  if (s3 !== undefined && !/^https?:\/\/[^/?#]+\/*$/.test(s3.endpoint))
+    return `${at}.destination.s3.endpoint: '${s3.endpoint}' is no address such as https://storage.example:9000`;
+  if (claim?.path !== undefined && /^\/|(^|\/)\.\.(\/|$)/.test(claim.path))
+    return `${at}.destination.persistentVolumeClaim.path must be relative and without '..'`;
   return undefined;
 }
 
@@ -99,7 +111,8 @@ function pending(status: BackupStatus, reason: string, message: string): Draft {
 }
 
 function start(seen: BackupView, spec: BackupSpec, before: BackupStatus, now: number): Draft {
-  const { cluster, member, databases } = seen;
+  const { cluster, member, databases, obstacle } = seen;
+  if (obstacle !== undefined) return pending(before, 'WaitingForDestination', obstacle);
   if (member === undefined || !cluster?.isAvailable || databases === undefined)
     return pending(before, 'WaitingForCluster', 'waits for a leader that answers');
   const wanted = spec.databases ?? databases;
@@ -123,8 +136,9 @@ function goOn(seen: BackupView, before: BackupStatus, now: number): Draft {
   const { cluster, member, isAnswering } = seen;
   const { databases = [], files = [], failures = [] } = before;
   const next = databases.find((name) => !isDone(before, name));
-  if (next === undefined) return end(before);
+  if (next === undefined) return end(before, seen.spec);
   const counted = `${files.length + failures.length} of ${databases.length} databases`;
+  if (seen.spec?.method === 'Stream') return goOnStreaming(seen, before, { next, counted }, now);
   if (member === undefined || !(cluster?.members.includes(member) ?? false))
     return failed(
       before,
@@ -152,6 +166,63 @@ function goOn(seen: BackupView, before: BackupStatus, now: number): Draft {
   if (call !== undefined && 'atMs' in call && now < call.atMs + againMs.busy)
     return running(`${counted}, ${next} waits: ${call.message}`, call.atMs + againMs.busy - now);
   return begin(before, { member, next, counted }, now);
+}
+
+function goOnStreaming(
+  seen: BackupView,
+  before: BackupStatus,
+  { next, counted }: { readonly next: string; readonly counted: string },
+  now: number,
+): Draft {
+  const { job, obstacle } = seen;
+  const running = (message: string, status = before): Draft => ({
+    status,
+    progress: { phase: 'Running', reason: 'Running', message: `${counted}, ${message}` },
+    againAfterMs: againMs.running,
+  });
+  const action = { kind: 'stream', database: next } as const;
+  if (before.begun?.database !== next) {
+    const begun = { database: next, at: iso(now) };
+    return { ...running(`now ${next}`, { ...before, begun }), action };
+  }
+  if (job === undefined) return running('waits for the right to read Jobs');
+  switch (job.state) {
+    case 'absent':
+      return obstacle === undefined
+        ? { ...running(`now ${next}`), action }
+        : running(`${next} waits: ${obstacle}`);
+    case 'running':
+      return running(
+        `now ${next}${job.problem === undefined ? '' : `, which waits: ${job.problem}`}`,
+      );
+    case 'failed':
+      return advance(withFailure(before, next, job.message), counted);
+    case 'succeeded':
+      // What was kept is not known: it is kept once more, under the same name.
+      if (job.result === undefined)
+        return {
+          ...running(`${next} once more: its result is lost`),
+          action: { kind: 'drop-job' },
+        };
+      return advance(withStreamed(seen, before, job.result), counted);
+  }
+}
+
+function withStreamed(
+  { backup, spec }: BackupView,
+  before: BackupStatus,
+  { bytes, sha256, commitIndex }: StreamResult,
+): BackupStatus {
+  if (spec === undefined || before.begun === undefined) return before;
+  const file = {
+    database: before.begun.database,
+    name: archivePath(backup, spec, before.begun),
+    ...(bytes === undefined ? undefined : { bytes }),
+    takenAt: before.begun.at,
+    ...(sha256 === undefined ? undefined : { sha256 }),
+    ...(commitIndex === undefined ? undefined : { commitIndex }),
+  };
+  return { ...before, files: [...(before.files ?? []), file] };
 }
 
 function isDone({ files = [], failures = [] }: BackupStatus, name: string): boolean {
@@ -215,7 +286,7 @@ function advance({ begun: _, ...status }: BackupStatus, counted: string): Draft 
   };
 }
 
-function end(status: BackupStatus): Draft {
+function end(status: BackupStatus, spec: BackupSpec | undefined): Draft {
   const { databases = [], failures = [], files = [] } = status;
   const [first] = failures;
   if (first !== undefined)
@@ -224,14 +295,30 @@ function end(status: BackupStatus): Draft {
       'BackupFailed',
       `${failures.length} of ${databases.length} databases failed; ${first.database}: ${first.message}`,
     );
-  const message = `${files.length} archives on ${status.member ?? ''}`;
+  const where = spec?.method === 'Stream' ? wordsOfDestination(spec) : `on ${status.member ?? ''}`;
+  const message = `${files.length} archives ${where}`;
   return { status, progress: { phase: 'Succeeded', reason: 'Succeeded', message } };
+}
+
+function wordsOfDestination({ destination }: BackupSpec): string {
+  const { persistentVolumeClaim: claim, s3 } = destination ?? {};
+  return claim === undefined ? `in bucket ${s3?.bucket ?? ''}` : `on claim ${claim.name}`;
 }
 
 /** The archives go with the object when its policy says so and the member still has them. */
 function planDeletion(seen: BackupView, before: BackupStatus): BackupDecision {
   const { backup, cluster, isAnswering } = seen;
   if (!(backup.metadata.finalizers?.includes(finalizerName) ?? false)) return settled(before);
+  const letGo = { kind: 'set-finalizer', isPresent: false } as const;
+  if (seen.spec?.method === 'Stream') {
+    const { job, spec } = seen;
+    const hasKept = (before.files ?? []).length > 0 || before.begun !== undefined;
+    const isOver = !hasKept || spec.deletionPolicy !== 'Delete' || job?.state === 'succeeded';
+    if (isOver) return { ...settled(before), action: letGo };
+    // A Job that failed goes after a while, and then another one tries.
+    const again = { ...settled(before), againAfterMs: againMs.running };
+    return job?.state === 'absent' ? { ...again, action: { kind: 'delete-streamed' } } : again;
+  }
   const { member = '' } = before;
   const isOver =
     (before.files ?? []).length === 0 ||
@@ -239,7 +326,6 @@ function planDeletion(seen: BackupView, before: BackupStatus): BackupDecision {
     cluster.isDeleted ||
     !cluster.members.includes(member) ||
     seen.spec?.deletionPolicy !== 'Delete';
-  const letGo = { kind: 'set-finalizer', isPresent: false } as const;
   if (isOver) return { ...settled(before), action: letGo };
   if (!isAnswering) return { ...settled(before), againAfterMs: againMs.wait };
   return { ...settled(before), action: { kind: 'delete-archives', member }, againAfterMs: 0 };

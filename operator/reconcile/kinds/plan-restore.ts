@@ -1,4 +1,5 @@
 import type { EventNote } from '../../api/decision.ts';
+import type { BackupObject, BackupSpec } from '../../api/kinds/backup.ts';
 import type {
   RestoreCall,
   RestoreDecision,
@@ -7,12 +8,13 @@ import type {
   RestoreStatus,
   RestoreView,
 } from '../../api/kinds/restore.ts';
+import { archiveFileName } from '../../resources/stream-tasks.ts';
 import { archiveOf } from './plan-backup.ts';
 import { isFinished, iso, statusWith } from './progress.ts';
 import type { Progress } from './progress.ts';
 
 /*
- * One Restore: databases one after the other, on the leader. Names are looked at before anything is begun. A database appears
+ * One Restore: databases one after the other, on the leader, to which archives from outside are brought first. Names are looked at before anything is begun. A database appears
  * when it is whole, so one that was not there and is there now came about, whatever became of the answer.
  */
 
@@ -80,6 +82,7 @@ function draftOf(seen: RestoreView, before: RestoreStatus, now: number): Draft {
     return waits(before, 'WaitingForCluster', 'waits for a leader that answers');
   const elsewhere = archivesElsewhere(seen, cluster.leader);
   if (elsewhere !== undefined) return waits(before, 'ArchiveElsewhere', elsewhere);
+  if (seen.obstacle !== undefined) return waits(before, 'ArchiveUnreachable', seen.obstacle);
   if (before.phase !== 'Running') return start(seen, spec, { before, existing }, now);
   return goOn(seen, spec, { before, existing, leader: cluster.leader }, now);
 }
@@ -89,7 +92,10 @@ function problemOf({ source, databases, ifExists }: RestoreSpec): string | undef
     return 'spec.source needs exactly one of backupRef and url';
   if (source.url !== undefined && databases?.length !== 1)
     return 'spec.databases needs exactly one database with spec.source.url: an archive holds one';
-  if (source.url !== undefined && ifExists === 'Replace')
+  if (source.credentialsSecret !== undefined && source.url === undefined)
+    return 'spec.source.credentialsSecret needs spec.source.url: a Backup names its own Secret';
+  const isPlain = source.url !== undefined && source.credentialsSecret === undefined;
+  if (isPlain && ifExists === 'Replace')
     return 'not supported: spec.ifExists Replace with spec.source.url; drop the database first, or restore it under another name';
   const names = (databases ?? []).map((one) => one.as ?? one.name);
   const twice = names.find((name, place) => names.indexOf(name) !== place);
@@ -108,7 +114,7 @@ function sourceProblem(
   if (backup === undefined) return waits(before, 'BackupNotFound', `there is no Backup ${name}`);
   const of = (backup.spec as { readonly clusterRef?: { readonly name?: string } } | undefined)
     ?.clusterRef?.name;
-  if (of !== spec.clusterRef.name)
+  if (of !== spec.clusterRef.name && !isStreamed(backup))
     return failed(
       before,
       'InvalidSpec',
@@ -121,8 +127,18 @@ function sourceProblem(
   return undefined;
 }
 
+function isStreamed(backup: BackupObject | undefined): boolean {
+  return (backup?.spec as Partial<BackupSpec> | undefined)?.method === 'Stream';
+}
+
+/** A Job brings the archives to the leader. */
+function isFetched({ backup, spec }: RestoreView): boolean {
+  return isStreamed(backup) || spec?.source.credentialsSecret !== undefined;
+}
+
 /** Archives lie on the volume of one member, and the leader restores. */
 function archivesElsewhere({ backup }: RestoreView, leader: string): string | undefined {
+  if (isStreamed(backup)) return undefined;
   const holder = backup?.status?.member;
   if (holder === undefined || holder === leader) return undefined;
   return `the archives are on ${holder} and ${leader} leads: make ${holder} lead (POST /api/v1/cluster/leader)`;
@@ -172,8 +188,9 @@ function goOn(seen: RestoreView, spec: RestoreSpec, present: Present, now: numbe
     const isThere = existing.includes(next.as);
     if (isThere && spec.ifExists === 'Fail')
       return advance(before, { ...next, phase: 'Failed', message: 'it came about meanwhile' });
-    return begin(seen, present, { next, step: isThere ? 'Backup' : 'Restore' }, now);
+    return begin(seen, present, { next, step: isThere ? 'Backup' : firstStep(seen) }, now);
   }
+  if (begun.step === 'Fetch') return fetch(seen, present, next, now);
   if (call?.state === 'running') return running(before, wordsOf(begun, next), againMs.wait);
   const ended =
     begun.step === 'Backup'
@@ -186,10 +203,35 @@ function goOn(seen: RestoreView, spec: RestoreSpec, present: Present, now: numbe
       `${wordsOf(begun, next)} waits: ${call.message}`,
       call.atMs + againMs.busy - now,
     );
-  return begin(seen, present, { next, step: begun.step }, now);
+  const isStranded = isFetched(seen) && begun.member !== present.leader;
+  const step = begun.step === 'Restore' && isStranded ? 'Fetch' : begun.step;
+  return begin(seen, present, { next, step }, now);
+}
+
+function firstStep(seen: RestoreView): Begun['step'] {
+  return isFetched(seen) ? 'Fetch' : 'Restore';
+}
+
+/** The archive is on its way to the leader. */
+function fetch(seen: RestoreView, present: Present, next: RestoredDatabase, now: number): Draft {
+  const { before, leader } = present;
+  const { begun } = before;
+  const { job } = seen;
+  // It was brought to a member that leads no more.
+  if (begun === undefined || begun.member !== leader)
+    return begin(seen, present, { next, step: 'Fetch' }, now);
+  if (job?.state === 'absent')
+    return { ...running(before, wordsOf(begun, next), againMs.wait), call: { kind: 'fetch' } };
+  if (job?.state === 'failed')
+    return advance(before, { ...next, phase: 'Failed', message: job.message.slice(0, 512) });
+  if (job?.state === 'succeeded') return begin(seen, present, { next, step: 'Restore' }, now);
+  const why = job?.state === 'running' ? job.problem : 'the operator may not read Jobs';
+  const words = wordsOf(begun, next);
+  return running(before, why === undefined ? words : `${words}, which waits: ${why}`, againMs.wait);
 }
 
 function wordsOf({ step, member }: Begun, { name, as }: RestoredDatabase): string {
+  if (step === 'Fetch') return `brings the archive of ${name} to ${member}`;
   return step === 'Backup'
     ? `backs up ${as} on ${member}`
     : `restores ${name} as ${as} on ${member}`;
@@ -211,7 +253,7 @@ function endBackup(
   if (archive === undefined) return undefined;
   const kept = { ...next, before: archive.fileName };
   const status = { ...before, databases: replaced(before, kept) };
-  return begin(seen, { ...present, before: status }, { next: kept, step: 'Restore' }, now);
+  return begin(seen, { ...present, before: status }, { next: kept, step: firstStep(seen) }, now);
 }
 
 /** @returns undefined: it is not known whether it came about */
@@ -230,36 +272,38 @@ function endRestore(
 }
 
 function begin(
-  { backup, restore }: RestoreView,
+  seen: RestoreView,
   { before, leader }: Pick<Present, 'before' | 'leader'>,
   { next, step }: { readonly next: RestoredDatabase; readonly step: Begun['step'] },
   now: number,
 ): Draft {
   const last = before.begun;
   const isAgain = last?.name === next.name && last.step === step;
+  // The file that was brought is named by the moment when that was begun.
+  const isBrought = isFetched(seen) && step !== 'Backup';
+  const goesOn = isAgain || (isBrought && last?.name === next.name && last.step !== 'Backup');
   const begun: Begun = {
     name: next.name,
     step,
     member: leader,
-    at: isAgain ? last.at : iso(now),
-    attempts: isAgain ? last.attempts + 1 : 1,
+    at: goesOn ? last.at : iso(now),
+    attempts: isAgain || step === 'Fetch' ? (last?.attempts ?? 0) + 1 : 1,
   };
-  const { url } = (restore.spec as { readonly source: { readonly url?: string } }).source;
-  const file = backup?.status?.files?.find(({ database }) => database === next.name);
-  const restoring: RestoreCall =
-    url === undefined
-      ? {
-          kind: 'archive',
-          database: next.name,
-          fileName: file?.name ?? '',
-          as: next.as,
-          overwrites: next.before !== undefined,
-        }
-      : { kind: 'url', url, as: next.as };
-  return {
-    ...running({ ...before, begun }, wordsOf(begun, next), againMs.wait),
-    call: step === 'Backup' ? { kind: 'backup', database: next.as } : restoring,
-  };
+  const again = running({ ...before, begun }, wordsOf(begun, next), againMs.wait);
+  return { ...again, call: callOf(seen, begun, next) };
+}
+
+function callOf({ backup, spec, ...seen }: RestoreView, begun: Begun, next: RestoredDatabase) {
+  const { step, name: database, at } = begun;
+  if (step === 'Backup') return { kind: 'backup', database: next.as } as const;
+  if (step === 'Fetch') return { kind: 'fetch' } as const;
+  const isBrought = isFetched({ backup, spec, ...seen });
+  const url = spec?.source.url;
+  if (url !== undefined && !isBrought) return { kind: 'url', url, as: next.as } as const;
+  const kept = backup?.status?.files?.find((file) => file.database === database)?.name ?? '';
+  const fileName = isBrought ? archiveFileName(database, at) : kept;
+  const overwrites = next.before !== undefined;
+  return { kind: 'archive', database, fileName, as: next.as, overwrites, isBrought } as const;
 }
 
 function replaced({ databases = [] }: RestoreStatus, next: RestoredDatabase) {

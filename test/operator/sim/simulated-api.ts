@@ -23,7 +23,9 @@ export interface StoredObject extends KubernetesObject {
 }
 
 /** What a fault does to a request: an answer of its own, or a connection that breaks. */
-export type Fault = { readonly status: number; readonly retryAfter?: string } | 'drop';
+export type Fault =
+  | { readonly status: number; readonly retryAfter?: string; readonly message?: string }
+  | 'drop';
 
 interface Change {
   readonly version: number;
@@ -375,7 +377,7 @@ function faulty(fault: Fault): HttpAnswer {
   const body = JSON.stringify({
     reason: 'Fault',
     code: fault.status,
-    message: `fault ${fault.status}`,
+    message: fault.message ?? `fault ${fault.status}`,
   });
   return { status: fault.status, body, retryAfter: fault.retryAfter };
 }

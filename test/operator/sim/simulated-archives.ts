@@ -77,6 +77,14 @@ export class SimulatedArchives {
     return { status: 200, body: JSON.stringify({ result: 'ok', backupFile: fileName }) };
   }
 
+  /** One that a Job brought. */
+  put(database: string, fileName: string): void {
+    const lastModified = this.#course.now();
+    const timestamp = new Date(lastModified).toISOString().slice(0, -1);
+    const archive = { database, fileName, size: 1000, lastModified, timestamp };
+    this.#archives = [archive, ...this.#archives.filter((one) => one.fileName !== fileName)];
+  }
+
   delete(database: string, fileName: string): Answer {
     this.#archives = this.#archives.filter(
       (archive) => archive.database !== database || archive.fileName !== fileName,

@@ -2,6 +2,7 @@ import type { ContainerStatus } from '../../../operator/api/kubernetes-object.ts
 import { contentHash } from '../../../operator/resources/content-hash.ts';
 import type { SimulatedApi, StoredObject } from './simulated-api.ts';
 import type { SimulatedMembers } from './simulated-members.ts';
+import { SimulatedStreams } from './simulated-streams.ts';
 
 /*
  * What other programs of a cluster do: the StatefulSet controller, the kubelet, the garbage collector. One `step` is one turn
@@ -28,6 +29,8 @@ export class SimulatedControllers {
   /** Pods whose node is away: nothing of them runs. */
   readonly stopped = new Set<string>();
   canGrow = true;
+  /** Archives outside of the members. */
+  readonly streams = new SimulatedStreams();
   node = 'node-a';
   /** Of pods; loopback addresses let a real process reach them. */
   addressPrefix = '10.0.0.';
@@ -44,7 +47,7 @@ export class SimulatedControllers {
   step(): void {
     this.#collectGarbage();
     for (const set of this.#api.all('StatefulSet')) this.#runStatefulSet(set);
-    for (const pod of this.#api.all('Pod')) this.#runPod(pod);
+    for (const pod of this.#api.all('Pod')) if (isMember(pod)) this.#runPod(pod);
     for (const claim of this.#api.all('PersistentVolumeClaim')) this.#runClaim(claim);
     for (const job of this.#api.all('Job')) this.#runJob(job);
   }
@@ -64,7 +67,7 @@ export class SimulatedControllers {
       'Pod',
     ];
     const living = new Set(
-      ['Cluster', 'StatefulSet']
+      ['Cluster', 'StatefulSet', 'Backup', 'Restore', 'Job']
         .flatMap((kind) => this.#api.all(kind))
         .map(({ metadata }) => metadata.uid),
     );
@@ -192,6 +195,10 @@ export class SimulatedControllers {
     const { template } = job.spec as { template: Template };
     const isThere = !this.missingImages.has(template.spec.containers[0]?.image ?? '');
     if (job.status !== undefined || !isThere) return;
+    if (template.spec.containers[0]?.name === 'backup') {
+      this.streams.run(job, this.#api, this.#members);
+      return;
+    }
     const status = { conditions: [{ type: 'Complete', status: 'True' }] };
     this.#api.change('Job', name, { status }, namespace);
   }
@@ -229,6 +236,11 @@ function ordinalOf(set: string, { metadata }: StoredObject): number | undefined 
   const isOurs = (metadata.ownerReferences ?? []).some(({ name }) => name === set);
   const ordinal = metadata.name.startsWith(`${set}-`) ? metadata.name.slice(set.length + 1) : '';
   return isOurs && /^\d+$/.test(ordinal) ? Number(ordinal) : undefined;
+}
+
+/** Pods of Jobs have run when they are seen. */
+function isMember({ metadata }: StoredObject): boolean {
+  return !(metadata.ownerReferences ?? []).some(({ kind }) => kind === 'Job');
 }
 
 function condition(type: string, status: string, nowMs: number) {

@@ -67,6 +67,11 @@ export class SimulatedMembers implements MemberTransport {
     return [...this.#volumes.values()].flatMap(({ archives }) => archives.all());
   }
 
+  /** Archives on a volume. */
+  archivesOf(claim: StoredObject | undefined): SimulatedArchives | undefined {
+    return this.#volumes.get(claim?.metadata.uid ?? '')?.archives;
+  }
+
   /** The group of the Cluster that the tests are about. */
   get group(): SimulatedGroup {
     return this.groupOf('orders-0.');
