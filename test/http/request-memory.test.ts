@@ -30,6 +30,17 @@ test('headers that do not end are bounded in all, before anybody is asked for cr
   assert.match(refused?.text() ?? '', /^HTTP\/1\.1 503 [\s\S]*httpMaxPendingHeaders/);
 });
 
+test('headers that are short each are bounded in all, too', async (context) => {
+  const door = await startDoor(context, { 'service.server.httpMaxPendingHeaders': '65536' });
+  const clients = Array.from({ length: 30 }, () => client(context, door.port));
+  const closed = clients.map(({ socket }) => once(socket, 'close'));
+  for (const { socket } of clients)
+    socket.write(`GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-Short: ${'x'.repeat(3900)}`);
+  await Promise.race(closed);
+  const refused = clients.find(({ text }) => text() !== '');
+  assert.match(refused?.text() ?? '', /^HTTP\/1\.1 503 [\s\S]*httpMaxPendingHeaders/);
+});
+
 test('while many send long headers all are read in slices, and whoever completes a request is answered', async (context) => {
   const door = await startDoor(context);
   const early = Array.from({ length: 40 }, () => client(context, door.port));

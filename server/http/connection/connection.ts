@@ -112,6 +112,11 @@ export class Connection implements Linked<Connection> {
     return bytesRead - this.#bytesSeen;
   }
 
+  /** Whether it has sent a whole request. */
+  get hasAsked(): boolean {
+    return this.#requestCount > 0;
+  }
+
   get isBusy(): boolean {
     return this.#current !== undefined;
   }

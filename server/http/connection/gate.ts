@@ -134,6 +134,7 @@ export class ConnectionGate implements ConnectionOwner {
     socket[connectionKey] = connection;
     this.#all.add(connection);
     this.becameIdle(connection);
+    this.#headers.opened(connection);
     socket.on('end', () => connection.endedByClient());
     socket.on('close', () => {
       this.left(connection);

@@ -5,12 +5,17 @@ import type { Connection } from './connection.ts';
 const lookEveryMs = 50;
 /** Connections looked at in a turn; some 0.3 ms. */
 const connectionsPerLook = 2000;
-/** Headers of this length are nobody's attack, and closing their connections would free nothing. */
+/** Headers up to this length are nobody's attack alone. */
 const ordinaryBytes = 4096;
 /** Of headers that are long already. From here on connections are read from in slices, since a turn may read a megabyte of each. */
 const slicedFromBytes = 1024 * 1024;
-const connectionsPerSlice = 16;
+/** A slice is a quarter of the one before when that read so much, else by one longer. */
+const sliceBytesMax = 512 * 1024;
+const connectionsPerSlice = { least: 1, first: 8, most: 128 } as const;
 const sliceMs = 1;
+/** New connections whose first bytes are looked at together; from so many bytes on all are looked at, and not at their time. */
+const newcomersPerLook = 8;
+const newcomersBytesMax = 256 * 1024;
 const keepsAgainMs = 1000;
 
 export interface HeaderMemoryOptions {
@@ -38,8 +43,13 @@ export class HeaderMemory {
   /** Idle connections that are not read from, longest first, and those that are for a moment. */
   readonly #resting = new Set<Connection>();
   #slice: Connection[] = [];
+  /** What the connections of the slice had sent before it. */
+  #sliceBytes = 0;
+  #sliceLength: number = connectionsPerSlice.first;
+  #newcomers: Connection[] = [];
   #bytes = 0;
-  #long: { readonly connection: Connection; readonly bytes: number }[] = [];
+  #pending: { readonly connection: Connection; readonly bytes: number }[] = [];
+  #longCount = 0;
 
   constructor(options: HeaderMemoryOptions) {
     this.#options = options;
@@ -50,6 +60,20 @@ export class HeaderMemory {
     // node:http begins to read behind the event that tells of a connection.
     if (this.#isSlicing) queueMicrotask(() => this.#rest(connection));
     this.#watch();
+  }
+
+  /**
+   * A new connection. One is accepted in each turn, and a megabyte may be read with it, so that many would have sent a multiple of
+   * what is allowed before the next look.
+   */
+  opened(connection: Connection): void {
+    this.#newcomers.push(connection);
+    if (this.#newcomers.length < newcomersPerLook) return;
+    const bytes = pendingBytesOf(this.#newcomers);
+    this.#newcomers = [];
+    if (bytes < newcomersBytesMax) return;
+    this.#begin();
+    this.#lookAt(this.#round.length);
   }
 
   #watch(): void {
@@ -63,21 +87,29 @@ export class HeaderMemory {
 
   #rest(connection: Connection): void {
     if (!connection.isIdle || !this.#isSlicing || connection.isRefused) return;
+    // Who completes requests is not held up by who does not.
+    if (connection.hasAsked && connection.pendingBytes() <= ordinaryBytes) return;
     connection.socket.pause();
     this.#resting.add(connection);
   }
 
   /** Others are read from until the next look, those that rest longest. */
   #nextSlice(): void {
+    const bytes = pendingBytesOf(this.#slice) - this.#sliceBytes;
+    this.#sliceLength =
+      bytes > sliceBytesMax
+        ? Math.max(connectionsPerSlice.least, this.#sliceLength >> 2)
+        : Math.min(connectionsPerSlice.most, this.#sliceLength + 1);
     for (const connection of this.#slice) this.#rest(connection);
     this.#slice = [];
     for (const connection of this.#resting) {
-      if (this.#slice.length >= connectionsPerSlice) break;
+      if (this.#slice.length >= this.#sliceLength) break;
       this.#resting.delete(connection);
       if (connection.socket.destroyed) continue;
       this.#slice.push(connection);
       connection.socket.resume();
     }
+    this.#sliceBytes = pendingBytesOf(this.#slice);
   }
 
   #beginSlices(): void {
@@ -99,12 +131,18 @@ export class HeaderMemory {
 
   #look(): void {
     if (this.#at >= this.#round.length) this.#begin();
-    const end = Math.min(this.#round.length, this.#at + connectionsPerLook);
+    this.#lookAt(Math.min(this.#round.length, this.#at + connectionsPerLook));
+  }
+
+  #lookAt(end: number): void {
     for (; this.#at < end; this.#at += 1) {
       const connection = this.#round[this.#at] as Connection;
       const bytes = connection.isIdle ? connection.pendingBytes() : 0;
       this.#bytes += bytes;
-      if (bytes > ordinaryBytes) this.#long.push({ connection, bytes });
+      if (bytes > 0) this.#pending.push({ connection, bytes });
+      if (bytes <= ordinaryBytes) continue;
+      this.#longCount += 1;
+      this.#rest(connection);
     }
     if (this.#at >= this.#round.length) this.#bound();
   }
@@ -115,14 +153,15 @@ export class HeaderMemory {
     this.#round = round;
     this.#at = 0;
     this.#bytes = 0;
-    this.#long = [];
+    this.#pending = [];
+    this.#longCount = 0;
   }
 
   #bound(): void {
     const bytesMax = this.#options.bytesMax();
     if (this.#bytes > bytesMax) {
-      this.#long.sort((a, b) => b.bytes - a.bytes);
-      for (const { connection, bytes } of this.#long) {
+      this.#pending.sort((a, b) => b.bytes - a.bytes);
+      for (const { connection, bytes } of this.#pending) {
         if (this.#bytes <= bytesMax / 2) break;
         this.#bytes -= bytes;
         if (!connection.isIdle) continue;
@@ -132,10 +171,16 @@ export class HeaderMemory {
       }
     }
     if (this.#bytes > slicedFromBytes && !this.#isSlicing) this.#beginSlices();
-    else if (this.#long.length === 0 && this.#isSlicing) this.#endSlices();
+    else if (this.#longCount === 0 && this.#isSlicing) this.#endSlices();
     this.#round = [];
-    this.#long = [];
+    this.#pending = [];
   }
+}
+
+function pendingBytesOf(connections: readonly Connection[]): number {
+  let bytes = 0;
+  for (const connection of connections) if (connection.isIdle) bytes += connection.pendingBytes();
+  return bytes;
 }
 
 /** The parsers that node:http keeps for later connections. */
