@@ -50,6 +50,18 @@ test('statements are judged by what they do, flag by flag', async (context) => {
   assert.deepEqual(counted.json['records'], [{ n: 0 }]);
 });
 
+test('EXPLAIN and PROFILE tell the plan', async (context) => {
+  const { tool, configure } = await startMcp(context);
+  await configure(everything);
+  const about = { database: 'test', language: 'sql' };
+  await tool('execute_command', { ...about, command: 'CREATE DOCUMENT TYPE P' });
+  const explained = await tool('query', { ...about, query: 'EXPLAIN SELECT FROM P' });
+  assert.match(String(explained.json['explain']), /P/);
+  assert.equal((explained.json['explainPlan'] as Json)['type'], 'QueryExecutionPlan');
+  const profiled = await tool('execute_command', { ...about, command: 'PROFILE SELECT FROM P' });
+  assert.ok(((profiled.json['explainPlan'] as Json)['cost'] as number) >= 0);
+});
+
 test('query refuses what writes, in every language', async (context) => {
   const { tool, configure } = await startMcp(context);
   await configure(everything);

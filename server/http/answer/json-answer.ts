@@ -1,11 +1,4 @@
-import type {
-  ExplainedPlan,
-  ExplainedStep,
-  RenderedRows,
-  ResultBatch,
-  ResultStream,
-  ResultSummary,
-} from '#database/session.ts';
+import type { RenderedRows, ResultBatch, ResultStream, ResultSummary } from '#database/session.ts';
 import { queryMaxMemory } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { RowLimit } from './answer-limit.ts';
@@ -13,6 +6,7 @@ import { tooManyRows } from './answer-limit.ts';
 import { AnswerSink } from './answer-sink.ts';
 import { negotiateCoding } from './compression.ts';
 import { jsonHeaders } from './exchange.ts';
+import { planFields } from './explained-plan.ts';
 import { pieceBytes } from './json-pieces.ts';
 import { JsonWriter } from './json-writer.ts';
 import { GraphCollector } from '../serializers/graph.ts';
@@ -345,10 +339,7 @@ class JsonAnswer {
     const { stats, explain } = summary;
     const warnings = warningsOf(this.#run, summary, isTruncated ? this.#limit : undefined);
     if (stats) writer.raw(Buffer.from(`,"stats":${JSON.stringify(stats)}`));
-    if (explain) {
-      const plan = { explain: explain.text, explainPlan: planToJson(explain) };
-      writer.raw(Buffer.from(`,${JSON.stringify(plan).slice(1, -1)}`));
-    }
+    if (explain) writer.raw(Buffer.from(planFields(explain)));
     if (warnings !== undefined) writer.raw(Buffer.from(`,"warnings":${JSON.stringify(warnings)}`));
     if (this.#run.fields.profileExecution !== 'detailed') return;
     const times = JSON.stringify(this.#times());
@@ -370,29 +361,6 @@ class JsonAnswer {
     for (const [name, ms] of Object.entries(parts)) times[`${name}Nanos`] = Math.round(ms * 1e6);
     return times;
   }
-}
-
-function planToJson(plan: ExplainedPlan): unknown {
-  const costs = plan.steps.map((step) => step.cost);
-  const isMeasured = costs.some((cost) => cost >= 0);
-  return {
-    type: 'QueryExecutionPlan',
-    cost: isMeasured ? costs.reduce((sum, cost) => sum + Math.max(0, cost), 0) : -1,
-    prettyPrint: plan.text,
-    steps: plan.steps.map(stepToJson),
-  };
-}
-
-function stepToJson(step: ExplainedStep): unknown {
-  return {
-    name: step.name,
-    type: step.name,
-    targetNode: '<local>',
-    cost: step.cost,
-    ...(step.rowCount === undefined ? undefined : { rows: step.rowCount }),
-    description: step.description,
-    subSteps: step.steps.map(stepToJson),
-  };
 }
 
 function tooMuchMemory(bytesMax: number): DatabaseError {

@@ -2,6 +2,7 @@ import { mcpMaxResultSize } from '#config/mcp-settings.ts';
 import type { Effect } from '#core/effects.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { RenderedRows, ResultStream, RunOptions } from '#database/session.ts';
+import { planFields } from '#http/answer/explained-plan.ts';
 import { pieceBytes } from '#http/answer/json-pieces.ts';
 import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
 import { statementParameters } from '#http/request/typed-parameters.ts';
@@ -34,8 +35,8 @@ export interface JsonRows {
   /** A JSON array. */
   readonly json: string;
   readonly count: number;
-  /** `,"warnings":[...]`, or nothing (house decision 80). */
-  readonly warnings: string;
+  /** The plan of an EXPLAIN or PROFILE and `warnings` (house decision 80), each behind a comma. */
+  readonly told: string;
 }
 
 /** Parameters as `POST /query` takes them: typed markers are values. */
@@ -59,11 +60,12 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
     writer.ascii(']');
     const count = rows.rowCount;
     tellRows(call, count);
-    const { warnings } = stream.summary();
+    const { warnings, explain } = stream.summary();
+    const plan = explain === undefined ? '' : planFields(explain);
     return {
       json: writer.take(0).toString('utf8'),
       count,
-      warnings: warnings === undefined ? '' : `,"warnings":${JSON.stringify(warnings)}`,
+      told: warnings === undefined ? plan : `${plan},"warnings":${JSON.stringify(warnings)}`,
     };
   } finally {
     stream.close();

@@ -50,8 +50,8 @@ export const query: Tool = {
     const statement = statementOf(call.arguments, 'query');
     call.server.policy.requireDatabase(call.caller.principal, statement.database, ['allowReads']);
     try {
-      const { json, count, warnings } = await jsonRows(call, { ...statement, mustRead: true });
-      return `{"records":${json},"count":${count}${warnings}}`;
+      const { json, count, told } = await jsonRows(call, { ...statement, mustRead: true });
+      return `{"records":${json},"count":${count}${told}}`;
     } catch (error) {
       if (error instanceof DatabaseError && error.code === 'NotIdempotent')
         throw new ToolFailure(isWrite);
@@ -72,11 +72,11 @@ export const executeCommand: Tool = {
     const { database } = statement;
     const { policy } = call.server;
     policy.requireDatabase(call.caller.principal, database, []);
-    const { json, count, warnings } = await jsonRows(call, {
+    const { json, count, told } = await jsonRows(call, {
       ...statement,
       mustRead: false,
       judge: (effects) => policy.judge(database, effects),
     });
-    return `{"records":${json},"count":${count}${warnings}}`;
+    return `{"records":${json},"count":${count}${told}}`;
   },
 };
