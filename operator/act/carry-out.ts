@@ -48,6 +48,8 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
   switch (action.kind) {
     case 'apply':
       return applyAll(action.objects, task);
+    case 'create':
+      return createOnce(action.object, task);
     case 'create-secret':
       return createSecret(action, task);
     case 'issue-certificate':
@@ -116,6 +118,15 @@ async function patch({ actors }: Task, target: ObjectName, body: object): Promis
 
 function inNamespace(name: string, namespace: string | undefined) {
   return namespace === undefined ? { name } : { name, namespace };
+}
+
+async function createOnce(object: KubernetesObject, { actors }: Task): Promise<void> {
+  try {
+    actors.reader.noteWritten(await actors.api.create(object));
+  } catch (error) {
+    // Somebody was faster, or an answer was lost: the one that is there counts.
+    if (codeOf(error) !== 409) throw error;
+  }
 }
 
 async function createSecret(

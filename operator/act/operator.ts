@@ -46,7 +46,11 @@ const ownedKinds = [
 ] as const satisfies readonly KindName[];
 
 /** Kinds that a cluster may lack, or not grant. */
-const optionalKinds = ['Job', ...monitorKinds] as const satisfies readonly KindName[];
+const optionalKinds = [
+  'Job',
+  'Certificate',
+  ...monitorKinds,
+] as const satisfies readonly KindName[];
 
 /** Counted from the start, so that a rate can be taken of them before the first failure. */
 const failureCounters = [

@@ -60,6 +60,11 @@ const identityRules: readonly ValidationRule[] = [
   },
   ...presenceIsImmutable('spec.storage', 'raft', 'volumes of a StatefulSet are fixed'),
   ...presenceIsImmutable('spec', 'bootstrap', 'it says how the Cluster came to be'),
+  {
+    at: 'spec.bootstrap',
+    rule: 'self == oldSelf',
+    message: 'spec.bootstrap is immutable: it says how the Cluster came to be',
+  },
   ...presenceIsImmutable('spec.storage', 'backups', 'volumes of a StatefulSet are fixed'),
   {
     at: 'spec.storage',
@@ -86,13 +91,6 @@ function presenceIsImmutable(at: string, field: string, why: string): readonly V
 
 /** Fields without effect in this version, refused when they differ from their default (house decision 60). */
 const notYetRules: readonly ValidationRule[] = [
-  notYet(
-    'spec',
-    'tls.issuer.certManager',
-    '!has(self.tls.issuer) || !has(self.tls.issuer.certManager)',
-    'the operator makes no cert-manager Certificate in this version',
-    "let cert-manager fill a Secret and name it in 'secretRef', or leave it out",
-  ),
   notYet(
     'spec',
     'plugins',
@@ -151,12 +149,20 @@ const notYetRules: readonly ValidationRule[] = [
   ),
   notYet('spec', 'recovery.quorum', '!has(self.recovery.quorum)', later, 'leave it out'),
   notYet(
-    'spec',
-    'bootstrap',
-    "!has(self.bootstrap) || (has(self.bootstrap.empty) && self.bootstrap.empty.formation == 'Seed' && !has(self.bootstrap.fromBackup) && !has(self.bootstrap.fromVolumes) && !has(self.bootstrap.fromVolumeSnapshots) && !has(self.bootstrap.fromRelease))",
-    'a Cluster of this version starts empty or on the retained volumes of its name',
-    'leave it out',
+    'spec.bootstrap',
+    'empty.formation',
+    "!has(self.empty) || self.empty.formation == 'Seed'",
+    'members form their group one after the other',
+    "leave it out or set 'Seed'",
   ),
+  notYet(
+    'spec.bootstrap',
+    'fromVolumeSnapshots',
+    '!has(self.fromVolumeSnapshots)',
+    later,
+    "make claims of the snapshots and name them in 'fromVolumes'",
+  ),
+  notYet('spec.bootstrap', 'fromRelease', '!has(self.fromRelease)', later, 'leave it out'),
 ];
 
 function notYet(
@@ -209,6 +215,24 @@ const shapeRules: readonly ValidationRule[] = [
     at: 'spec.tls.issuer',
     rule: '[has(self.selfManaged), has(self.secretRef), has(self.certManager)].filter(x, x).size() == 1',
     message: "spec.tls.issuer takes exactly one of 'selfManaged', 'secretRef' and 'certManager'",
+  },
+  {
+    at: 'spec.bootstrap',
+    rule: '[has(self.empty), has(self.fromBackup), has(self.fromVolumes), has(self.fromVolumeSnapshots), has(self.fromRelease)].filter(x, x).size() == 1',
+    message:
+      "spec.bootstrap takes exactly one of 'empty', 'fromBackup', 'fromVolumes', 'fromVolumeSnapshots' and 'fromRelease'",
+  },
+  {
+    at: 'spec.bootstrap.fromBackup',
+    rule: 'has(self.backupRef) != has(self.source)',
+    message:
+      "spec.bootstrap.fromBackup takes exactly one of 'backupRef' and 'source': archives come from one place",
+  },
+  {
+    at: 'spec.tls',
+    rule: '!has(self.issuer) || !has(self.issuer.certManager) || self.renewBeforeDays < self.certDays',
+    message:
+      'spec.tls.renewBeforeDays must be less than certDays with issuer.certManager: cert-manager refuses it otherwise',
   },
   {
     at: 'spec.ports',

@@ -48,7 +48,15 @@ const tls = z
       .object({
         selfManaged: z.object({}).optional(),
         secretRef: z.object({ name: name() }).optional(),
-        certManager: openObject().optional(),
+        certManager: z
+          .object({
+            issuerRef: z.object({
+              name: name(),
+              kind: z.string().max(63).optional(),
+              group: z.string().max(253).optional(),
+            }),
+          })
+          .optional(),
       })
       .optional(),
     caDays: z.int().min(1).max(36_500).default(3650),
@@ -183,10 +191,22 @@ const plugins = z
   })
   .prefault({});
 
+const fromBackup = z.object({
+  backupRef: z.object({ name: name() }).optional(),
+  source: z
+    .object({
+      url: z.string().min(1).max(2048),
+      credentialsSecret: name().optional(),
+    })
+    .optional(),
+  databases: z.array(z.string().min(1).max(128)).max(256).meta(set).optional(),
+  targetNames: textMap(256, 128).optional(),
+});
+
 const bootstrap = z
   .object({
     empty: z.object({ formation: z.enum(['Seed', 'Static']).default('Seed') }).optional(),
-    fromBackup: openObject().optional(),
+    fromBackup: fromBackup.optional(),
     fromVolumes: openObject().optional(),
     fromVolumeSnapshots: openObject().optional(),
     fromRelease: z.object({ statefulSet: name(63) }).optional(),

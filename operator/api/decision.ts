@@ -19,6 +19,7 @@ export interface EventNote {
 /** Why a Cluster does not go on without a person; each one is an event too. */
 export const stallReasons = [
   'BackupFailed',
+  'CertManagerMissing',
   'CertificateExpired',
   'ForeignVolume',
   'ImagePullFailed',
@@ -27,6 +28,7 @@ export const stallReasons = [
   'NameConflict',
   'PermissionDenied',
   'ProgressDeadlineExceeded',
+  'RestoreFailed',
   'SecretMissing',
   'StorageShrinkRefused',
   'Unschedulable',
@@ -62,7 +64,6 @@ export const eventReasons = [
   'BackupSkipped',
   'RestoreStarted',
   'RestoreFinished',
-  'RestoreFailed',
   'RootPasswordChanged',
   'StorageResizing',
   'StorageResized',
@@ -109,6 +110,8 @@ export type Action =
   /** The certificate stays; the present authority is trusted, alone or beside those that were. */
   | { readonly kind: 'issue-certificate'; readonly what: 'trust'; readonly isAlone: boolean }
   | { readonly kind: 'set-finalizer'; readonly isPresent: boolean }
+  /** Makes an object that describes one piece of work, once; one that exists is never touched. */
+  | { readonly kind: 'create'; readonly object: DesiredObject }
   /** Merges labels and annotations into a pod or claim. */
   | {
       readonly kind: 'label';
@@ -184,6 +187,8 @@ export function targetOf(action: Exclude<Action, { readonly kind: 'apply' }>): s
   switch (action.kind) {
     case 'create-secret':
       return `create-secret ${action.name}`;
+    case 'create':
+      return `create ${action.object.kind}/${action.object.metadata.name}`;
     case 'label':
     case 'delete':
     case 'evict':

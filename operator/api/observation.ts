@@ -33,16 +33,26 @@ export interface Observation {
   readonly claims: readonly Claim[];
   /** Undefined where they may not be read. */
   readonly jobs: readonly Job[] | undefined;
+  /** The Restore of `spec.bootstrap.fromBackup`; undefined: there is none. */
+  readonly bootstrap: ObservedBootstrap | undefined;
   /** Whether the class of the data claim can grow; undefined when classes may not be read. */
   readonly isExpandable: boolean | undefined;
   /** Kinds of the Prometheus operator that this Kubernetes has and that may be read. */
   readonly monitorKinds: ReadonlySet<MonitorKind>;
+  /** Whether this Kubernetes has the Certificates of cert-manager, and they may be read. */
+  readonly hasCertManager: boolean;
   /** Known only when it matters: while a Cluster is deleted that wants a last backup. */
   readonly isNamespaceTerminating: boolean;
   /** What was refused for good, by `targetOf` the action; asked again after a while or when the spec changes. */
   readonly rejections: ReadonlyMap<string, Rejection>;
   /** Effects on the running member that this process has brought about, by a name that holds their content. */
   readonly done: ReadonlySet<string>;
+}
+
+export interface ObservedBootstrap {
+  readonly phase: string | undefined;
+  /** How far it is, or why it failed. */
+  readonly message: string;
 }
 
 /** One member: its pod, and what it says of itself. */

@@ -43,9 +43,16 @@ export const operatorPermissions: readonly PermissionRule[] = [
   {
     scope: 'whole',
     group: 'polyad.io',
-    resources: ['restores', 'scheduledbackups'],
+    resources: ['restores'],
+    verbs: ['list', 'watch', 'create'],
+    why: 'what to restore; spec.bootstrap.fromBackup makes one',
+  },
+  {
+    scope: 'whole',
+    group: 'polyad.io',
+    resources: ['scheduledbackups'],
     verbs: ['list', 'watch'],
-    why: 'what to restore, and when backups are made',
+    why: 'when backups are made',
   },
   {
     scope: 'whole',
@@ -137,6 +144,13 @@ export const operatorPermissions: readonly PermissionRule[] = [
     resources: ['podmonitors', 'servicemonitors', 'prometheusrules'],
     verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
     why: 'spec.monitoring; in the scope of the installation, and may be left out at the price of it',
+  },
+  {
+    scope: 'whole',
+    group: 'cert-manager.io',
+    resources: ['certificates'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch'],
+    why: 'spec.tls.issuer.certManager, where there is cert-manager; they are collected with their Cluster',
   },
   {
     scope: 'own',

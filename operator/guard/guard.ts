@@ -90,6 +90,10 @@ async function judge({ inputs, ordinal, record, marker }: Case): Promise<GuardVe
     incarnation: 1,
   };
   const next: Marker = { clusterId: record.clusterId, ordinal, incarnation };
+  if (marker === undefined && state === 'adopt' && holdsData(inputs)) {
+    await writeMarker(inputs.volume, next);
+    return { mayStart: true, message: `volume taken over, incarnation ${incarnation}` };
+  }
   if (marker === undefined) {
     if (record.replicated) return beginReplica(inputs, record, next, state);
     if (state === 'member') return { mayStart: false, message: volumeLost(inputs.podName) };
@@ -112,6 +116,11 @@ async function judge({ inputs, ordinal, record, marker }: Case): Promise<GuardVe
       startMode: 'join',
     };
   return { mayStart: true, message: `known volume, incarnation ${next.incarnation}` };
+}
+
+/** Somebody laid data on the volume that no guard has seen. */
+function holdsData({ volume, raftVolume }: GuardInputs): boolean {
+  return existsSync(join(volume, 'databases')) || existsSync(join(raftVolume ?? volume, 'raft'));
 }
 
 function volumeLost(podName: string): string {

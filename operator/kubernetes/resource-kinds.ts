@@ -28,6 +28,7 @@ export const resourceKinds = {
   PodMonitor: kind('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
   ServiceMonitor: kind('monitoring.coreos.com/v1', 'ServiceMonitor', 'servicemonitors'),
   PrometheusRule: kind('monitoring.coreos.com/v1', 'PrometheusRule', 'prometheusrules'),
+  Certificate: kind('cert-manager.io/v1', 'Certificate', 'certificates'),
   Namespace: kind('v1', 'Namespace', 'namespaces', false),
   Node: kind('v1', 'Node', 'nodes', false),
   StorageClass: kind('storage.k8s.io/v1', 'StorageClass', 'storageclasses', false),

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ClusterObject } from '../api/cluster.ts';
 import { parseSpec } from '../api/cluster.ts';
+import { conditionOf } from '../api/conditions.ts';
+import type { RestoreObject } from '../api/kinds/restore.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type {
   Claim,
@@ -25,6 +27,7 @@ import type {
   OperatorFacts,
 } from '../api/observation.ts';
 import { expectedObjects } from '../resources/expected-objects.ts';
+import { bootstrapName } from '../resources/bootstrap.ts';
 import { claimOrdinal } from '../resources/claims.ts';
 import { readCertificates } from './certificates.ts';
 import type { ClusterReader } from './cluster-reader.ts';
@@ -82,6 +85,8 @@ export async function observeCluster(
       ? ((await reader.list('Job', namespace, name)) as readonly Job[])
       : undefined,
     monitorKinds: present,
+    hasCertManager: reader.canRead('Certificate', namespace),
+    bootstrap: await readBootstrap(reader, cluster, spec),
     isExpandable: await readExpandable(reader, spec, claims),
     isNamespaceTerminating: await readTerminating(reader, cluster, spec),
   };
@@ -160,6 +165,21 @@ function observedPassword(
   if (password === undefined) return undefined;
   const hash = createHash('sha256').update(password).digest('hex').slice(0, 16);
   return { secretName, hash, lengthInCharacters: [...password].length };
+}
+
+async function readBootstrap(
+  reader: ClusterReader,
+  { metadata }: ClusterObject,
+  spec: ClusterSpec | undefined,
+): Promise<Observation['bootstrap']> {
+  if (spec?.bootstrap?.fromBackup === undefined) return undefined;
+  const name = bootstrapName(metadata.name);
+  const found = (await reader.get('Restore', metadata.namespace, name)) as
+    | RestoreObject
+    | undefined;
+  if (found === undefined) return undefined;
+  const ready = conditionOf(found.status?.conditions, 'Ready');
+  return { phase: found.status?.phase, message: ready?.message ?? 'it has not begun yet' };
 }
 
 /** Asked only when something has to grow. */

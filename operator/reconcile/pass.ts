@@ -5,6 +5,7 @@ import type { Action, EventNote, EventReason, StallReason } from '../api/decisio
 import { objectNames } from '../api/names.ts';
 import type { Observation, Rejection } from '../api/observation.ts';
 import type { MembersRecord } from '../resources/members-record.ts';
+import { isBringingData } from '../resources/bootstrap.ts';
 import { isReplicated } from '../resources/replication.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
 import { viewOfGroup } from './group/group-view.ts';
@@ -96,6 +97,8 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
   const facts = factsOf(seen, spec, group, nowMs);
   const record = presentRecord(seen, spec, replicates);
   const wanted = spec.hibernate ? 0 : spec.replicas + spec.readReplicas;
+  // It grows when its data are whole: members that join get them as a snapshot.
+  const wantedNow = isBringingData(spec, record) ? Math.min(wanted, 1) : wanted;
   return {
     seen,
     nowMs,
@@ -113,7 +116,14 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
     facts,
     record,
     wanted,
-    podCount: podCount({ seen, record, facts, wanted, replicates, voters: spec.replicas }),
+    podCount: podCount({
+      seen,
+      record,
+      facts,
+      wanted: wantedNow,
+      replicates,
+      voters: spec.replicas,
+    }),
   };
 }
 

@@ -10,6 +10,7 @@ import { backupProblem, windowProblem } from './maintenance-window.ts';
 import { lastRejection, lookAgain, makeDraft, makePass, note, rejectionOf, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
 import { applySettings } from './steps/apply-settings.ts';
+import { awaitVolumes, bringData } from './steps/bring-data.ts';
 import { checkConflicts } from './steps/check-conflicts.ts';
 import { ensureCertificates } from './steps/ensure-certificates.ts';
 import { ensureFinalizer } from './steps/ensure-finalizer.ts';
@@ -24,6 +25,7 @@ import { retireClaims } from './steps/retire-claims.ts';
 import { roll } from './steps/roll.ts';
 import { rotateRootPassword } from './steps/root-password.ts';
 import { tearDown } from './steps/tear-down.ts';
+import { bootstrapProblem } from '../resources/bootstrap.ts';
 import { summarize } from './summarize.ts';
 import type { Mode } from './summarize.ts';
 
@@ -34,6 +36,7 @@ const withoutLeaderMs = 1000;
 const steps: readonly Step[] = [
   ensureFinalizer,
   checkConflicts,
+  awaitVolumes,
   ensureSecrets,
   ensureCertificates,
   decideRecord,
@@ -44,6 +47,7 @@ const steps: readonly Step[] = [
   applySettings,
   growStorage,
   handleIncident,
+  bringData,
   changeMembership,
   retireClaims,
   roll,
@@ -124,8 +128,11 @@ function isHeldBack(pass: Pass, draft: Draft, { action }: StepEnd): boolean {
 }
 
 /** What the schema cannot say. @returns whether the spec makes sense */
-function checkWords({ spec }: Pass, draft: Draft): boolean {
-  const problem = windowProblem(spec.update.maintenanceWindows ?? []) ?? backupProblem(spec.backup);
+function checkWords({ cluster, spec }: Pass, draft: Draft): boolean {
+  const problem =
+    windowProblem(spec.update.maintenanceWindows ?? []) ??
+    backupProblem(spec.backup) ??
+    bootstrapProblem(cluster.metadata.name, spec);
   if (problem !== undefined) stall(draft, 'InvalidSpec', problem);
   return problem === undefined;
 }

@@ -227,6 +227,7 @@ function phaseOf(pass: Pass, draft: Draft, { isPaused, isDeleting }: Mode): stri
   if (isPaused) return 'Paused';
   if (draft.stalled?.reason === 'InvalidSpec') return 'Invalid';
   if (pass.spec.hibernate) return hasPods(pass) ? 'Hibernating' : 'Hibernated';
+  if (draft.progress?.reason === 'Restoring') return 'Restoring';
   switch (draft.operation?.type) {
     case 'Create':
       return 'Creating';

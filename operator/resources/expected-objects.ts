@@ -1,7 +1,7 @@
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import { monitorKinds, objectNames } from '../api/names.ts';
 import type { MonitorKind } from '../api/names.ts';
-import { servedSecret } from './certificates.ts';
+import { servedSecret, wantsCertManager } from './certificates.ts';
 import { wantsBudget } from './disruption-budget.ts';
 import { wantedMonitors } from './monitors.ts';
 import { networkPolicyNames } from './network-policy.ts';
@@ -16,6 +16,7 @@ export interface ExpectedObject {
     | 'ServiceAccount'
     | 'NetworkPolicy'
     | 'PodDisruptionBudget'
+    | 'Certificate'
     | MonitorKind;
   readonly name: string;
   /** False: only looked at when it is there, since this spec does not ask for it. */
@@ -45,6 +46,10 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
       name: names.monitor,
       isWanted: wantedMonitors(spec).includes(kind),
     })),
+    // Not even looked for without it: many have no such kind.
+    ...(wantsCertManager(spec)
+      ? [{ kind: 'Certificate' as const, name: names.tls, isWanted: true }]
+      : []),
     { kind: 'Secret', name: names.root, isWanted: spec.auth.rootPassword === undefined },
     { kind: 'Secret', name: names.rootApplied, isWanted: true },
     { kind: 'Secret', name: names.token, isWanted: true },

@@ -21,6 +21,8 @@ const membersRecord = z.object({
   replicated: z.boolean().optional(),
   /** Ordinals that never lead (`spec.members`). */
   followers: z.array(z.int()).optional(),
+  /** The data of `spec.bootstrap.fromBackup` are here: they are never restored again. */
+  restored: z.boolean().optional(),
   members: z.record(z.string(), memberRecord),
 });
 

@@ -83,6 +83,7 @@ function replicationInputs(spec: ClusterSpec): object {
 }
 
 function issuerOf({ tls }: ClusterSpec): string {
+  if (tls.issuer?.certManager !== undefined) return 'cert-manager';
   return tls.issuer?.secretRef?.name ?? 'own';
 }
 

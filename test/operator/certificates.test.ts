@@ -291,3 +291,59 @@ describe('HTTPS with a Secret of the user', () => {
     assert.equal(world.api.find('Secret', 'orders-ca'), undefined);
   });
 });
+
+describe('Certificates of cert-manager', () => {
+  const issuerRef = { name: 'corporate', kind: 'ClusterIssuer' };
+  const spec = { tls: { raft: { enabled: true }, issuer: { certManager: { issuerRef } } } };
+
+  it('are asked for with the profile of our own, and waited for with what cert-manager says', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', { ...spec, replicas: 3 });
+    for (let turn = 0; turn < 4; turn++) await world.turn();
+    const request = world.api.find('Certificate', 'orders-tls');
+    const { dnsNames, ...rest } = request?.spec ?? {};
+    assert.deepEqual(rest, {
+      secretName: 'orders-tls',
+      secretTemplate: { labels: request?.metadata.labels },
+      commonName: 'orders-peers',
+      duration: '2160h0m0s',
+      renewBefore: '720h0m0s',
+      privateKey: { algorithm: 'ECDSA', size: 256, encoding: 'PKCS8', rotationPolicy: 'Always' },
+      usages: ['digital signature', 'server auth', 'client auth'],
+      issuerRef,
+    });
+    assert.ok((dnsNames as readonly string[]).includes('orders-2.orders.shop.svc.cluster.local'));
+    const message = 'Issuing certificate as Secret does not exist';
+    const condition = { type: 'Ready', status: 'False', reason: 'DoesNotExist', message };
+    world.api.change('Certificate', 'orders-tls', { status: { conditions: [condition] } });
+    await world.turn();
+    assert.equal(world.api.find('StatefulSet', 'orders'), undefined);
+    assert.match(
+      conditionOf(world.cluster().status?.conditions, 'Ready')?.message ?? '',
+      /waits for cert-manager to fill Secret orders-tls: Issuing certificate/,
+    );
+    // It fills the Secret, and the Cluster goes on; nobody else signs anything.
+    const now = world.runtime.clock.now();
+    const authority = await makeAuthority('corporate', 3650, now);
+    const { certificate, key } = await makeLeaf(
+      {
+        commonName: 'orders-peers',
+        dnsNames: dnsNames as readonly string[],
+        notAfterMs: now + 60 * dayMs,
+      },
+      { commonName: 'corporate', key: authority.key },
+      now,
+    );
+    const labels = request?.metadata.labels ?? {};
+    putSecret(world, 'orders-tls', {
+      'tls.crt': certificate,
+      'tls.key': key,
+      'ca.crt': authority.certificate,
+    });
+    world.api.change('Secret', 'orders-tls', { metadata: { labels } });
+    await world.settle();
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.equal(world.condition('CertificatesValid'), 'True Valid');
+    assert.equal(world.api.find('Secret', 'orders-ca'), undefined);
+  });
+});

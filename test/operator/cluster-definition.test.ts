@@ -239,8 +239,8 @@ test('what has an effect is accepted', () => {
 
 const refused: readonly (readonly [object, RegExp])[] = [
   [
-    { tls: { issuer: { certManager: { issuerRef: { name: 'a' } } } } },
-    /^spec\.tls\.issuer\.certManager/,
+    { tls: { issuer: { certManager: { issuerRef: { name: 'a' } } }, certDays: 30 } },
+    /^spec\.tls\.renewBeforeDays/,
   ],
   [{ plugins: { postgres: { enabled: true } } }, /^spec\.plugins/],
   [{ plugins: { redis: { enabled: true, port: 2480 } } }, /^spec\.plugins\.redis\.port/],
@@ -254,7 +254,9 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ recovery: { lostVolumeAfterSeconds: 1 } }, /^spec\.recovery\.lostVolumeAfterSeconds/],
   [{ recovery: { lostVolume: 'Automatic' } }, /^spec\.recovery\.lostVolume/],
   [{ bootstrap: { empty: { formation: 'Static' } } }, /^spec\.bootstrap/],
-  [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap/],
+  [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap\.fromBackup takes exactly one/],
+  [{ bootstrap: {} }, /^spec\.bootstrap takes exactly one/],
+  [{ bootstrap: { fromRelease: { statefulSet: 'a' } } }, /^spec\.bootstrap\.fromRelease/],
   [{ settings: { txRetries: '5' } }, /^spec\.settings takes full names/],
   [{ settings: { 'service.server.name': 'x' } }, /^spec\.settings may not hold names/],
   [

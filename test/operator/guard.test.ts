@@ -134,3 +134,22 @@ test(
     assert.match(readFileSync(message, 'utf8'), /new volume/);
   }),
 );
+
+test(
+  'a volume that somebody laid there is taken over, with what it holds; an empty one is not',
+  withPlace(async (place) => {
+    const text = {
+      clusterId: 'A',
+      initialised: true,
+      replicated: true,
+      members: { '0': { state: 'adopt', incarnation: 1 } },
+    };
+    writeFileSync(join(place.members, 'members.json'), JSON.stringify(text));
+    mkdirSync(join(place.volume, 'databases'));
+    const found = await guard(place);
+    assert.deepEqual([found.mayStart, found.startMode], [true, undefined]);
+    assert.match(found.message, /^volume taken over/);
+    assert.match(file(place, '.polyad-volume.json'), /"clusterId":"A","ordinal":0/);
+    assert.match((await guard(place)).message, /^known volume/);
+  }),
+);

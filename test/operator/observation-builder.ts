@@ -161,11 +161,13 @@ function settleAnew(spec: object): Observation {
     leaderForMs: undefined,
     claims: [baseClaim as unknown as Claim],
     jobs: undefined,
+    bootstrap: undefined,
     isExpandable: undefined,
     rejections: new Map(),
     done: new Set(),
     isNamespaceTerminating: false,
     certificates: undefined,
+    hasCertManager: true,
     monitorKinds: new Set(['PodMonitor', 'PrometheusRule']),
   };
   for (let look = 0; look < 10; look++) {

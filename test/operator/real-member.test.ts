@@ -94,7 +94,7 @@ async function startMember(): Promise<Running> {
   });
   const databases = new DatabaseClient(new MemberHttp(), systemRuntime);
   const member = { address: { host: '127.0.0.1', port }, incarnation: 'one' };
-  for (let attempt = 0; attempt < 600; attempt++) {
+  for (let attempt = 0; attempt < 6000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
     if ((await databases.isReady(member)) === true) break;
     await systemRuntime.timers.sleep(50);

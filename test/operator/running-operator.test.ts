@@ -118,6 +118,24 @@ test('Clusters that a selector chooses are forgotten when they go while nobody w
   await operator.stop();
 });
 
+test('without cert-manager a Cluster that names it waits and says so, and goes on when it is there', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  world.api.faultBefore = ({ path }) =>
+    path.includes('/cert-manager.io/') ? { status: 404 } : undefined;
+  await started(world, operator);
+  const issuer = { certManager: { issuerRef: { name: 'corporate' } } };
+  world.create('orders', { tls: { http: { enabled: true }, issuer } });
+  await pass(world, 10_000);
+  assert.equal(world.condition('Stalled'), 'True CertManagerMissing');
+  assert.equal(world.api.find('StatefulSet', 'orders'), undefined);
+  world.api.faultBefore = undefined;
+  await pass(world, 400_000, 5000);
+  assert.ok(world.api.find('Certificate', 'orders-tls'));
+  assert.equal(world.condition('Stalled'), 'absent');
+  await operator.stop();
+});
+
 test('kinds that this Kubernetes lacks are done without, and used when they come', async () => {
   const world = new SimulatedWorld();
   const { operator } = runOperatorOn(world);
@@ -241,6 +259,20 @@ test('a Secret that a user names is watched by its name, for as long as it is na
   await operator.stop();
 });
 
+/** A Backup outside of the volumes. */
+function putStream(world: SimulatedWorld): void {
+  // A Job whose result is lost is made once more.
+  world.api.put({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'storage', namespace } });
+  world.controllers.streams.resultsToLose = 1;
+  const credentialsSecret = 'storage';
+  const s3 = { endpoint: 'https://storage.example', bucket: 'kept', credentialsSecret };
+  world.put('Backup', 'away', {
+    clusterRef: { name: 'orders' },
+    method: 'Stream',
+    destination: { s3 },
+  });
+}
+
 /** All flows once, to see every call that the operator makes. */
 async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly CallRecord[]> {
   const world = new SimulatedWorld();
@@ -269,16 +301,7 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
     template: { clusterRef: { name: 'orders' } },
   });
   world.put('Backup', 'lost', { clusterRef: { name: 'nobody' } });
-  // Outside of the volumes; a Job whose result is lost is made once more.
-  world.api.put({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'storage', namespace } });
-  world.controllers.streams.resultsToLose = 1;
-  const credentialsSecret = 'storage';
-  const s3 = { endpoint: 'https://storage.example', bucket: 'kept', credentialsSecret };
-  world.put('Backup', 'away', {
-    clusterRef: { name: 'orders' },
-    method: 'Stream',
-    destination: { s3 },
-  });
+  putStream(world);
   await pass(world, 220_000, 5000);
   assert.equal(world.api.find('Backup', 'away')?.status?.['phase'], 'Succeeded');
   assert.equal(world.api.all('Backup').length, 4, 'those above and the last one of the schedule');
@@ -315,6 +338,12 @@ async function callsOfAllFlows(namespaces: readonly string[]): Promise<readonly 
   await pass(world, 20_000);
   world.api.change('Cluster', 'many', { spec: { replicas: 1 } });
   await pass(world, 20_000);
+  world.create('again', { bootstrap: { fromBackup: { backupRef: { name: 'away' } } } });
+  await pass(world, 20_000);
+  assert.ok(world.api.find('Restore', 'again-bootstrap'));
+  const issuer = { certManager: { issuerRef: { name: 'corporate' } } };
+  world.create('signed', { tls: { http: { enabled: true }, issuer } });
+  await pass(world, 4000);
   // The same event again counts up the one that is there.
   world.create('refused', { quorum: 'some' });
   await pass(world, 2000);
@@ -338,6 +367,7 @@ test('the rights of the operator are exactly what its flows use', async () => {
     ...['podmonitors', 'servicemonitors', 'prometheusrules'].map(
       (name) => `monitoring.coreos.com ${name} create`,
     ),
+    'cert-manager.io certificates create',
     'polyad.io clusters/finalizers update',
     ...['get', 'create', 'update'].map((verb) => `coordination.k8s.io leases ${verb}`),
   ];

@@ -124,7 +124,13 @@ const security = {
   'spec.tls.issuer.selfManaged': 'The operator signs them with an authority of this Cluster',
   'spec.tls.issuer.secretRef': 'A Secret of yours with tls.crt, tls.key and ca.crt',
   'spec.tls.issuer.secretRef.name': 'Name of the Secret',
-  'spec.tls.issuer.certManager': 'A Certificate of cert-manager; not available in this version',
+  'spec.tls.issuer.certManager':
+    'The operator makes a Certificate for cert-manager, which fills the Secret NAME-tls and renews it; its issuer must give ca.crt',
+  'spec.tls.issuer.certManager.issuerRef': 'Which issuer of cert-manager signs',
+  'spec.tls.issuer.certManager.issuerRef.name': 'Name of the issuer',
+  'spec.tls.issuer.certManager.issuerRef.kind':
+    'Issuer, of the same namespace, when absent; or ClusterIssuer',
+  'spec.tls.issuer.certManager.issuerRef.group': 'cert-manager.io when absent',
   'spec.tls.caDays': 'Days for which the authority is valid',
   'spec.tls.certDays': 'Days for which a certificate is valid',
   'spec.tls.renewBeforeDays': 'Days before its end at which a certificate is made anew',
@@ -248,9 +254,20 @@ const pod = {
     'It starts without data, or on the volumes that an earlier Cluster of its name has left',
   'spec.bootstrap.empty.formation':
     'Seed: the first member begins, others join; Static: all begin together',
-  'spec.bootstrap.fromBackup': 'It starts with the data of a backup; not available in this version',
+  'spec.bootstrap.fromBackup':
+    'It starts with the data of a backup: a Restore named after it is made once its first member leads, and it grows when that succeeded',
+  'spec.bootstrap.fromBackup.backupRef':
+    'A Backup of the method Stream in the same namespace, of any Cluster, there or gone',
+  'spec.bootstrap.fromBackup.backupRef.name': 'Name of the Backup',
+  'spec.bootstrap.fromBackup.source': 'One archive by its address; needs exactly one database',
+  'spec.bootstrap.fromBackup.source.url': 'Address of the archive',
+  'spec.bootstrap.fromBackup.source.credentialsSecret':
+    'Secret with the keys of an S3-compatible storage, as in a Restore; none: the member fetches the address itself',
+  'spec.bootstrap.fromBackup.databases': 'Names of the databases; none: all of the Backup',
+  'spec.bootstrap.fromBackup.targetNames':
+    'Names that databases get, by their names in the archive; those left out keep theirs',
   'spec.bootstrap.fromVolumes':
-    'It starts on volumes that are there; not available in this version',
+    "It starts on the data volumes that are there, with {claims}: 'Retained' for those of its name, or the list of their names data-NAME-0, data-NAME-1, …, which carry the label polyad.io/cluster",
   'spec.bootstrap.fromVolumeSnapshots':
     'It starts on snapshots of volumes; not available in this version',
   'spec.bootstrap.fromRelease':

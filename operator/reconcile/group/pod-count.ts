@@ -34,7 +34,7 @@ export function podCount(inputs: CountInputs): number {
 function knownMembers({ initialised, members }: MembersRecord): number {
   if (!initialised) return 1;
   let count = 0;
-  while (members[String(count)]?.state === 'member') count++;
+  while (['member', 'adopt'].includes(members[String(count)]?.state ?? '')) count++;
   return count;
 }
 

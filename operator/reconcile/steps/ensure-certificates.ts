@@ -1,6 +1,10 @@
+import type { Condition } from '../../api/cluster-status.ts';
+import { conditionOf } from '../../api/conditions.ts';
+import type { KubernetesObject } from '../../api/kubernetes-object.ts';
 import type { ObservedCertificate } from '../../api/observation.ts';
 import { isReady } from '../../resources/pod-state.ts';
-import { dnsNames, servedSecret } from '../../resources/certificates.ts';
+import { certificateRequests } from '../../resources/cert-manager.ts';
+import { dnsNames, servedSecret, wantsCertManager } from '../../resources/certificates.ts';
 import { hasPods, lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
@@ -17,13 +21,49 @@ const pollMs = 10_000;
 export const ensureCertificates: Step = (pass, draft) => {
   const served = servedSecret(pass.cluster.metadata.name, pass.spec);
   if (served === undefined) return undefined;
-  return served.isGiven ? checkGiven(pass, draft, served.name) : ensureOwn(pass, draft);
+  if (wantsCertManager(pass.spec)) return awaitCertManager(pass, draft, served.name);
+  const field = `spec.tls.issuer.secretRef: Secret ${served.name}`;
+  return served.isGiven ? checkGiven(pass, draft, field) : ensureOwn(pass, draft);
 };
 
+interface CertificateObject extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/** cert-manager makes it, and renews it; until it is there a new Cluster waits, and says for what. */
+function awaitCertManager(pass: Pass, draft: Draft, name: string): StepEnd | undefined {
+  const { seen, cluster, spec } = pass;
+  const field = 'spec.tls.issuer.certManager';
+  if (!seen.hasCertManager) {
+    const what =
+      'this Kubernetes has no Certificate of cert-manager.io, or the operator may not read it';
+    stall(draft, 'CertManagerMissing', `${field}: ${what}: install cert-manager`);
+    draft.certificateProblem = draft.stalled?.message;
+    lookAgain(draft, pollMs);
+    return hasPods(pass) ? undefined : {};
+  }
+  if (seen.certificates?.leaf !== undefined)
+    return checkGiven(pass, draft, `${field}: Secret ${name}`);
+  if (hasPods(pass)) {
+    stall(draft, 'SecretMissing', `${field}: Secret ${name} is gone`);
+    draft.certificateProblem = draft.stalled?.message;
+    return undefined;
+  }
+  const present = seen.objects.get(`Certificate/${name}`) as CertificateObject | undefined;
+  const ready = conditionOf(present?.status?.conditions, 'Ready');
+  const why = ready === undefined ? '' : `: ${ready.message}`;
+  draft.progress = {
+    reason: 'Creating',
+    message: `waits for cert-manager to fill Secret ${name}${why}`,
+  };
+  lookAgain(draft, pollMs);
+  if (present !== undefined) return {};
+  return { action: { kind: 'apply', objects: certificateRequests(cluster, spec) } };
+}
+
 /** One that cannot serve keeps a new member from starting, and leaves a running one alone. */
-function checkGiven(pass: Pass, draft: Draft, name: string): StepEnd | undefined {
+function checkGiven(pass: Pass, draft: Draft, field: string): StepEnd | undefined {
   const leaf = pass.seen.certificates?.leaf;
-  const field = `spec.tls.issuer.secretRef: Secret ${name}`;
   if (leaf === undefined) {
     stall(draft, 'SecretMissing', `${field} is not in this namespace`);
     lookAgain(draft, 10_000);

@@ -2,6 +2,7 @@ import { applyTarget } from '../../api/decision.ts';
 import type { DesiredObject, KubernetesObject } from '../../api/kubernetes-object.ts';
 import { annotationKeys, monitorKinds, objectNames } from '../../api/names.ts';
 import { objectKey } from '../../api/observation.ts';
+import { certificateRequests } from '../../resources/cert-manager.ts';
 import { configMap, membersConfigMap } from '../../resources/config-maps.ts';
 import { disruptionBudgets } from '../../resources/disruption-budget.ts';
 import { monitors } from '../../resources/monitors.ts';
@@ -24,6 +25,7 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
     ...services(cluster, spec),
     ...networkPolicies(cluster, spec, seen.operator.namespace),
     ...disruptionBudgets(cluster, spec),
+    ...(seen.hasCertManager ? certificateRequests(cluster, spec) : []),
     ...monitors(cluster, spec, seen.monitorKinds),
     statefulSet({
       cluster,

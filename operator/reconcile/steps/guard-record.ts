@@ -27,8 +27,10 @@ export const decideRecord: Step = (pass, draft) => {
     if (members[key] === undefined && hasGone(pass, Number(key), present))
       members[key] = replaced(present);
   const isInitialised = record.initialised || members['0']?.state === 'member';
+  const isRestored = seen.bootstrap?.phase === 'Succeeded';
   draft.record = {
     ...record,
+    ...(isRestored ? { restored: true } : undefined),
     initialised: isInitialised,
     members: { ...record.members, ...members },
   };

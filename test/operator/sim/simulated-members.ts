@@ -11,7 +11,7 @@ import type { SimulatedApi, StoredObject } from './simulated-api.ts';
  */
 
 interface Volume {
-  readonly clusterId: string;
+  clusterId: string;
   password: string;
   /** Its first start makes the group. */
   forms: boolean;
@@ -97,7 +97,7 @@ export class SimulatedMembers implements MemberTransport {
       clusterId: string;
       initialised: boolean;
       replicated?: boolean;
-      members: Record<string, { state: string }>;
+      members?: Record<string, { state: string }>;
     };
     const uid = claim?.metadata.uid ?? '';
     const volume = this.#volumes.get(uid);
@@ -109,14 +109,16 @@ export class SimulatedMembers implements MemberTransport {
       ([other, { state }]) => other !== ordinal && state === 'member',
     );
     const isOnly = !isReplicated || others.length === 0;
-    if (volume === undefined && isOnly && record.members[ordinal]?.state === 'member')
+    if (volume === undefined && isOnly && record.members?.[ordinal]?.state === 'member')
       return ended(1, `VolumeLost: the volume of ${pod.metadata.name} is empty`);
     if (volume === undefined) {
       const password = this.#secret(pod, clusterName);
-      const forms = !record.initialised || (isOnly && record.members[ordinal]?.state === 'replace');
+      const forms =
+        !record.initialised || (isOnly && record.members?.[ordinal]?.state === 'replace');
       const archives = new SimulatedArchives(this.course);
       this.#volumes.set(uid, { clusterId: record.clusterId, password, forms, archives });
-    } else if (volume.clusterId !== record.clusterId)
+    } else if (record.members?.[ordinal]?.state === 'adopt') volume.clusterId = record.clusterId;
+    else if (volume.clusterId !== record.clusterId)
       return ended(1, `ForeignVolume: the volume of ${pod.metadata.name} is another's`);
     return ended(0, 'ok');
   }
