@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { editDistance } from '#core/text/edit-distance.ts';
 
 /** limits.md 22: characters (code points) of a type, property, bucket or index name. */
 export const nameLengthMax = 256;
@@ -56,23 +57,4 @@ export function didYouMean(name: string, candidates: Iterable<string>): string |
     }
   }
   return best === undefined ? undefined : `did you mean '${best}'?`;
-}
-
-/** Letters added, left out, changed or swapped with their neighbour (optimal string alignment), three rows at a time. */
-function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      let distance = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, substitution);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        distance = Math.min(distance, (beforeLast[j - 2] ?? 0) + 1);
-      row.push(distance);
-    }
-    beforeLast = last;
-    last = row;
-  }
-  return last[b.length] ?? 0;
 }

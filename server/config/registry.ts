@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { editDistance } from '#core/text/edit-distance.ts';
 import * as betweenDoors from './cluster-http-settings.ts';
 import * as ofClusterLogs from './cluster-log-settings.ts';
 import * as ofClusters from './cluster-settings.ts';
@@ -69,17 +70,4 @@ function nearestKey(key: string): string | undefined {
 
 function withoutPrefix(key: string): string {
   return key.startsWith(settingPrefix) ? key.slice(settingPrefix.length) : key;
-}
-
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
 }

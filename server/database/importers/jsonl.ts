@@ -6,15 +6,16 @@ import {
   withWidths,
 } from '#core/value/integer-width.ts';
 import { parseJsonBytes } from '#core/value/json-value.ts';
-import { Link, type RecordKind } from '#core/value/record.ts';
+import type { RecordKind } from '#core/value/record.ts';
 import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
-import { EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/value/value.ts';
+import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { RidMap } from '#transaction/write/rid-map.ts';
 import { carriedSettings } from '../operations/export/jsonl.ts';
-import { mapWithLinks, storedMap } from '../operations/export/record-json.ts';
+import { storedMap } from '../operations/export/record-json.ts';
 import { planSchema, type SchemaPlan } from '../operations/export/schema-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { type Line, linesOf } from './lines.ts';
+import { LinkUpdates, withoutLinks } from './link-updates.ts';
 
 /** What a line says of a record. */
 interface ImportedRecord {
@@ -31,7 +32,6 @@ interface ImportedRecord {
 }
 
 const linkMark = Buffer.from('"$link"');
-const updatesPerCommit = 500;
 
 /**
  * The export format of the server (export-jsonl.ts); lines of the reference's exports are read as well. Records get new ids.
@@ -191,38 +191,17 @@ class JsonlImport {
 
   /** Reads the records with links once more and stores them whole. */
   async #putLinks(): Promise<void> {
-    const { database, reporter, sink } = this.#job;
-    reporter.step('links', undefined);
-    let updates: { readonly rid: Rid; readonly properties: ValueMap }[] = [];
-    const renamed = (link: Link): Link | null => {
-      const rid = this.#rids.get(link.rid);
-      if (rid !== undefined) return new Link(rid);
-      // What it pointed to was gone already.
-      sink.counts.warnings += 1;
-      return null;
-    };
-    const store = async (): Promise<void> => {
-      const transaction = database.state.begin('READ_COMMITTED');
-      try {
-        for (const { rid, properties } of updates) transaction.update(rid, properties);
-        await transaction.commit();
-      } finally {
-        transaction.rollback();
-      }
-      updates = [];
-    };
+    const links = new LinkUpdates(this.#job, this.#rids);
     await this.#eachLine((line, type, content) => {
       const kind = kindsByLetter.get(type);
       if (kind === undefined || !hasMark(line.bytes)) return undefined;
       const record = readRecord(kind, content, line.bytes);
       const rid = this.#rids.get(record.rid);
       if (!record.hasLinks || rid === undefined) return undefined;
-      const whole = mapWithLinks(record.properties, renamed);
-      updates.push({ rid, properties: withWidths(whole, record.widths) });
-      reporter.advance(1);
-      return updates.length < updatesPerCommit ? undefined : store();
+      this.#job.reporter.advance(1);
+      return links.add(rid, withWidths(links.renamed(record.properties), record.widths));
     });
-    await store();
+    await links.store();
   }
 }
 
@@ -270,18 +249,8 @@ function isSystemName(name: string): boolean {
 
 /** Without the properties that hold links: the records they name may not be there yet. */
 function stripped({ properties, widths, hasLinks }: ImportedRecord): ValueMap {
-  const kept = hasLinks
-    ? new Map([...properties].filter(([, value]) => !holdsLink(value)))
-    : properties;
+  const kept = hasLinks ? withoutLinks(properties) : properties;
   return withWidths(kept, widths);
-}
-
-function holdsLink(value: Value): boolean {
-  if (value instanceof Link) return true;
-  if (Array.isArray(value)) return (value as readonly Value[]).some(holdsLink);
-  if (value instanceof Map) return [...(value as ValueMap).values()].some(holdsLink);
-  if (value instanceof EmbeddedDocument) return [...value.properties.values()].some(holdsLink);
-  return false;
 }
 
 function atLine(error: unknown, line: number): unknown {

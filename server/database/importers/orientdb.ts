@@ -7,11 +7,11 @@ import { Link, type RecordKind } from '#core/value/record.ts';
 import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import { EmbeddedDocument, isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { RidMap } from '#transaction/write/rid-map.ts';
-import { mapWithLinks } from '../operations/export/record-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { constraintsOf, linkedOf } from './orientdb-properties.ts';
 import { JsonSections } from './json-sections.ts';
 import { textOf } from './lines.ts';
+import { LinkUpdates, withoutLinks } from './link-updates.ts';
 
 // An export of OrientDB (http-api.md 18.5): one object with `schema.classes` and `records`. Classes below V become vertex types,
 // below E edge types, the rest document types; what the other server kept for itself is left out. The records are read three
@@ -32,7 +32,6 @@ const ownClasses: ReadonlySet<string> = new Set([
 ]);
 /** The record that lists the indexes. */
 const indexRecord = '#0:2';
-const updatesPerCommit = 500;
 
 interface OrientClass {
   readonly name: string;
@@ -245,32 +244,14 @@ class OrientImport {
   }
 
   async #putLinks(): Promise<void> {
-    const { database, sink, reporter } = this.#job;
-    reporter.step('links', undefined);
-    let updates: { readonly rid: Rid; readonly properties: ValueMap }[] = [];
-    const renamed = (link: Link): Link | null => {
-      const rid = this.#rids.get(link.rid);
-      if (rid === undefined) sink.counts.warnings += 1;
-      return rid === undefined ? null : new Link(rid);
-    };
-    const store = async (): Promise<void> => {
-      const transaction = database.state.begin('READ_COMMITTED');
-      try {
-        for (const { rid, properties } of updates) transaction.update(rid, properties);
-        await transaction.commit();
-      } finally {
-        transaction.rollback();
-      }
-      updates = [];
-    };
+    const links = new LinkUpdates(this.#job, this.#rids);
     await this.#eachRecord(async (record, kind) => {
       const rid = this.#rids.get(ridOf(record.get('@rid')));
       const properties = this.#properties(record, kind);
       if (rid === undefined || withoutLinks(properties).size === properties.size) return;
-      updates.push({ rid, properties: mapWithLinks(properties, renamed) });
-      if (updates.length >= updatesPerCommit) await store();
+      await links.add(rid, links.renamed(properties));
     });
-    await store();
+    await links.store();
   }
 
   async #makeIndexes(): Promise<void> {
@@ -368,16 +349,4 @@ function indexChange(index: ValueMap): SchemaChange | undefined {
 
 function ridOf(json: Value | undefined): Rid {
   return typeof json === 'string' ? (parseRid(json) ?? noRid) : noRid;
-}
-
-function withoutLinks(properties: ValueMap): ValueMap {
-  const kept = [...properties].filter(([, value]) => !holdsLink(value));
-  return kept.length === properties.size ? properties : new Map(kept);
-}
-
-function holdsLink(value: Value): boolean {
-  if (value instanceof Link) return true;
-  if (isList(value)) return value.some(holdsLink);
-  if (isMap(value)) return [...value.values()].some(holdsLink);
-  return value instanceof EmbeddedDocument && [...value.properties.values()].some(holdsLink);
 }

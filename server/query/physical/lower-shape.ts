@@ -15,7 +15,7 @@ import { ApplyOperator } from '../operators/flow/apply.ts';
 import { InTransactionsOperator } from '../operators/write/in-transactions.ts';
 import { DistinctOperator } from '../operators/row/distinct.ts';
 import { EagerOperator } from '../operators/flow/eager.ts';
-import { ExpandValueOperator } from '../operators/row/expand-value.ts';
+import { expandedRow } from '../operators/row/expand-value.ts';
 import { FilterOperator } from '../operators/row/filter.ts';
 import { LimitOperator } from '../operators/row/limit.ts';
 import { PatientProjectOperator } from '../operators/row/patient-project.ts';
@@ -25,7 +25,7 @@ import { SortOperator, type CompiledSortKey } from '../operators/row/sort.ts';
 import { TimeLimitOperator } from '../operators/flow/time-limit.ts';
 import { UnionOperator } from '../operators/row/union.ts';
 import { DrainOperator } from '../operators/write/merge.ts';
-import { UnwindOperator } from '../operators/row/unwind.ts';
+import { elementRow, UnwindOperator } from '../operators/row/unwind.ts';
 import { fuseScan } from './fuse-scan.ts';
 import { liftAggregateInputs } from './lift-aggregate-inputs.ts';
 import { neededColumns } from './needed-columns.ts';
@@ -93,21 +93,21 @@ function lowerRowwise(
     }
     case 'Unwind': {
       const options = {
-        list: compileValue(lowering, plan.list),
-        as: plan.as,
-        keepEmpty: plan.keepEmpty,
+        name: 'Unwind',
+        value: compileValue(lowering, plan.list),
+        rowOf: elementRow(plan.as, plan.keepEmpty),
         description,
       };
       return () => new UnwindOperator({ ...options, input: input() });
     }
     case 'ExpandValue': {
       const options = {
+        name: 'Expand value',
         value: compileValue(lowering, plan.value),
-        as: plan.as,
-        scalarName: plan.scalarName,
+        rowOf: expandedRow(plan.as, plan.scalarName),
         description,
       };
-      return () => new ExpandValueOperator({ ...options, input: input() });
+      return () => new UnwindOperator({ ...options, input: input() });
     }
     case 'Distinct': {
       const on = plan.on.map((part) => compileValue(lowering, part));

@@ -7,7 +7,8 @@ import { freeSlots, slotsOf, slotsReadBy } from '../algebra/slots.ts';
 import type { CompiledAssignment, CompiledPathElement } from '../operators/write/assignments.ts';
 import { CallOperator } from '../operators/flow/call.ts';
 import { CommitEveryOperator } from '../operators/write/commit-every.ts';
-import { DeleteOperator } from '../operators/write/delete.ts';
+import { ChangeRecordsOperator } from '../operators/write/change-records.ts';
+import { Deletion } from '../operators/write/delete.ts';
 import { EagerOperator } from '../operators/flow/eager.ts';
 import { FindOrInsertOperator } from '../operators/write/find-or-insert.ts';
 import { InsertEdgeOperator } from '../operators/write/insert-edge.ts';
@@ -16,7 +17,7 @@ import { DeleteEntitiesOperator } from '../operators/write/delete-entities.ts';
 import { InsertAllOperator } from '../operators/write/insert-all.ts';
 import { MergeOperator } from '../operators/write/merge.ts';
 import { SetLabelsOperator } from '../operators/write/set-labels.ts';
-import { MoveVertexOperator } from '../operators/write/move-vertex.ts';
+import { VertexMove } from '../operators/write/move-vertex.ts';
 import { resolveMove } from '../operators/graph/neighbour-cursor.ts';
 import { ProfileOperator } from '../operators/flow/profile.ts';
 import { RestoreRecordOperator } from '../operators/write/restore-record.ts';
@@ -83,7 +84,8 @@ export function lowerWrite(
       const options = { record, detach, edges, description };
       if (plan.dialect === 'cypher')
         return () => new DeleteEntitiesOperator({ ...options, input: input() });
-      return () => new DeleteOperator({ ...options, input: input() });
+      const change = { record, name: 'Delete', description };
+      return () => new ChangeRecordsOperator({ ...change, input: input() }, new Deletion(options));
     }
     case 'FindOrInsert': {
       const { type, as, inserted } = plan;
@@ -99,8 +101,10 @@ export function lowerWrite(
       const { record, type, bucket, as } = plan;
       const input = lowerTargets(plan.input, record, needed, lowering);
       const assignments = compileAssignments(plan.assignments, as, lowering);
-      const options = { record, type, bucket, as, assignments, description };
-      return () => new MoveVertexOperator({ ...options, input: input() });
+      const options = { type, bucket, as, assignments };
+      const change = { record, name: 'Move vertex', description };
+      return () =>
+        new ChangeRecordsOperator({ ...change, input: input() }, new VertexMove(options));
     }
     case 'SetLabels': {
       const { record, mode, labels } = plan;

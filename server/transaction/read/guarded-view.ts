@@ -1,17 +1,10 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
-import type { Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import { checkedReader, withScan } from './checked-cursor.ts';
 import { holdingBucket } from './holding-bucket.ts';
-import type {
-  CreatedRecords,
-  IndexCursor,
-  IndexReader,
-  KeyBounds,
-  ReadView,
-  RecordCursor,
-} from './read-view.ts';
+import type { CreatedRecords, IndexReader, ReadView, RecordCursor } from './read-view.ts';
 
 /** What somebody may read. */
 export interface ReadRights {
@@ -68,17 +61,10 @@ export class GuardedView implements ReadView {
   }
 
   get created(): CreatedRecords | undefined {
-    const created = this.#inner.created;
-    if (created === undefined) return undefined;
-    return {
-      scan: (buckets: readonly BucketId[]) => {
-        for (const bucket of buckets) this.#require(bucket);
-        return created.scan(buckets);
-      },
-      placeOf: (rid: Rid) => created.placeOf(rid),
-      places: created.places,
-      ridAt: (place: Rid) => created.ridAt(place),
-    };
+    return withScan(this.#inner.created, (created, buckets) => {
+      for (const bucket of buckets) this.#require(bucket);
+      return created.scan(buckets);
+    });
   }
 
   isChanged(bucket: BucketId): boolean {
@@ -112,41 +98,19 @@ export class GuardedView implements ReadView {
 
   index(id: IndexId): IndexReader {
     const reader = this.#inner.index(id);
-    return {
-      entryCount: reader.entryCount,
-      recordWith: (key: readonly Value[]) => {
-        const rid = reader.recordWith(key);
-        if (rid !== undefined && rid >= 0) this.#requireRecord(rid);
-        return rid;
-      },
-      lookup: (key: readonly Value[]) => this.#checked(reader.lookup(key)),
-      range: (bounds: KeyBounds, order: 'ascending' | 'descending') =>
-        this.#checked(reader.range(bounds, order)),
-      get entries() {
-        return reader.entries;
-      },
+    const isShown = (rid: Rid): true => {
+      this.#requireRecord(rid);
+      return true;
     };
+    return checkedReader(reader, isShown, (key) => {
+      const rid = reader.recordWith(key);
+      if (rid !== undefined && rid >= 0) this.#requireRecord(rid);
+      return rid;
+    });
   }
 
   [Symbol.dispose](): void {
     this.#inner[Symbol.dispose]();
-  }
-
-  #checked(cursor: IndexCursor): IndexCursor {
-    return {
-      next: () => {
-        if (!cursor.next()) return false;
-        this.#requireRecord(cursor.rid);
-        return true;
-      },
-      get rid() {
-        return cursor.rid;
-      },
-      get keyBytes() {
-        return cursor.keyBytes;
-      },
-      keyValues: () => cursor.keyValues(),
-    };
   }
 
   /** Who lies at the other end is told by the edge itself; reading it is another matter. */

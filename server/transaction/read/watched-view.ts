@@ -3,17 +3,10 @@ import type { TriggerDefinition, TypeHooks } from '#catalog/definitions.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
-import type { Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import { checkedReader, withScan } from './checked-cursor.ts';
 import { holdingBucket } from './holding-bucket.ts';
-import type {
-  CreatedRecords,
-  IndexCursor,
-  IndexReader,
-  KeyBounds,
-  ReadView,
-  RecordCursor,
-} from './read-view.ts';
+import type { CreatedRecords, IndexReader, ReadView, RecordCursor } from './read-view.ts';
 import { type TriggerSubject, vetoed } from '../trigger/trigger-runner.ts';
 
 /** Scans pause when triggers have worked for so long. */
@@ -71,14 +64,9 @@ export class WatchedView implements ReadView {
   }
 
   get created(): CreatedRecords | undefined {
-    const created = this.#inner.created;
-    if (created === undefined) return undefined;
-    return {
-      scan: (buckets: readonly BucketId[]) => this.#watchedCreated(created.scan(buckets)),
-      placeOf: (rid: Rid) => created.placeOf(rid),
-      places: created.places,
-      ridAt: (place: Rid) => created.ridAt(place),
-    };
+    return withScan(this.#inner.created, (created, buckets) =>
+      this.#watchedCreated(created.scan(buckets)),
+    );
   }
 
   #watched(cursor: RecordCursor, hooks: TypeHooks | undefined): RecordCursor {
@@ -147,37 +135,13 @@ export class WatchedView implements ReadView {
     const { catalog } = this.#inner;
     const types = catalog.withSubtypes(catalog.indexWithId(id).type);
     if (types.every((type) => this.#hooksOf(type) === undefined)) return reader;
-    return {
-      entryCount: reader.entryCount,
-      // The lookup asks the triggers.
-      recordWith: () => undefined,
-      lookup: (key: readonly Value[]) => this.#shown(reader.lookup(key)),
-      range: (bounds: KeyBounds, order: 'ascending' | 'descending') =>
-        this.#shown(reader.range(bounds, order)),
-      get entries() {
-        return reader.entries;
-      },
-    };
+    // The lookup asks the triggers.
+    const recordWith = (): undefined => undefined;
+    return checkedReader(reader, (rid) => this.#mayRead(rid), recordWith);
   }
 
   [Symbol.dispose](): void {
     this.#inner[Symbol.dispose]();
-  }
-
-  #shown(cursor: IndexCursor): IndexCursor {
-    return {
-      next: () => {
-        while (cursor.next()) if (this.#mayRead(cursor.rid)) return true;
-        return false;
-      },
-      get rid() {
-        return cursor.rid;
-      },
-      get keyBytes() {
-        return cursor.keyBytes;
-      },
-      keyValues: () => cursor.keyValues(),
-    };
   }
 
   #isPauseDue(): boolean {

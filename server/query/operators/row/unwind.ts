@@ -1,5 +1,5 @@
-import type { Slot } from '../../algebra/expression.ts';
 import { isList, type Value } from '#core/value/value.ts';
+import type { Slot } from '../../algebra/expression.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
 import { Patience } from '../../evaluate/turns/patience.ts';
 import {
@@ -11,37 +11,46 @@ import {
 } from '../operator.ts';
 import { WorkShare } from '../hold/work-share.ts';
 
+/** Puts into the frame what a value gives: as an element of a list, as no list, or as an empty one. @returns false: no row */
+export type RowOfValue = (
+  value: Value,
+  place: 'element' | 'whole' | 'empty',
+  context: ExecutionContext,
+) => boolean;
+
 export interface UnwindOptions {
+  readonly name: string;
   readonly input: PhysicalOperator;
-  readonly list: Evaluator;
-  readonly as: Slot;
-  /** SQL: an empty list gives one row with null, what is no list passes unchanged. Otherwise null and empty give no row. */
-  readonly keepEmpty: boolean;
+  readonly value: Evaluator;
+  readonly rowOf: RowOfValue;
   readonly description: string;
 }
 
-/** One row per element of a list. */
+/** A value of each row becomes rows: one per element of a list, one of what is no list, or none. */
 export class UnwindOperator implements PhysicalOperator {
-  readonly name = 'Unwind';
+  readonly name: string;
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: UnwindOptions;
+  readonly #rowOf: RowOfValue;
   #context: ExecutionContext | undefined;
   #list: readonly Value[] = [];
   #position = 0;
-  /** The list of a row is being computed. */
+  /** The value of a row is being computed. */
   #isEntering = false;
   #value: Value = null;
   readonly #share = new WorkShare();
   readonly #patience = new Patience();
   readonly #compute = (): void => {
-    this.#value = this.#options.list(this.#context as ExecutionContext);
+    this.#value = this.#options.value(this.#context as ExecutionContext);
   };
 
   constructor(options: UnwindOptions) {
+    this.name = options.name;
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
+    this.#rowOf = options.rowOf;
   }
 
   open(context: ExecutionContext): void {
@@ -54,41 +63,34 @@ export class UnwindOperator implements PhysicalOperator {
   }
 
   next(): Pulled {
-    const { frame } = this.#context as ExecutionContext;
-    const { input, as } = this.#options;
+    const context = this.#context as ExecutionContext;
+    const { input } = this.#options;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (this.#position < this.#list.length) {
-        frame[as] = this.#list[this.#position] as Value;
+        const element = this.#list[this.#position] as Value;
         this.#position += 1;
-        return ROW;
+        if (this.#rowOf(element, 'element', context)) return ROW;
+        continue;
       }
       if (!this.#isEntering) {
         const pulled = input.next();
         if (pulled !== ROW) return pulled;
       }
-      this.#isEntering = !this.#patience.evaluate(this.#context as ExecutionContext, this.#compute);
+      this.#isEntering = !this.#patience.evaluate(context, this.#compute);
       if (this.#isEntering) return PAUSE;
-      if (this.#enter(this.#value)) return ROW;
+      if (this.#enter(context)) return ROW;
     }
   }
 
-  /** Takes the list of a new row. @returns true when the row passes as it is */
-  #enter(value: Value): boolean {
-    const context = this.#context as ExecutionContext;
-    const { as, keepEmpty } = this.#options;
+  /** Takes the value of a new row. @returns whether it is a row already */
+  #enter(context: ExecutionContext): boolean {
+    const value = this.#value;
     this.#value = null;
     this.#position = 0;
-    if (isList(value)) {
-      this.#list = value;
-      if (value.length > 0 || !keepEmpty) return false;
-      context.frame[as] = null;
-      return true;
-    }
-    this.#list = [];
-    if (!keepEmpty && value === null) return false;
-    context.frame[as] = value;
-    return true;
+    this.#list = isList(value) ? value : [];
+    if (!isList(value)) return this.#rowOf(value, 'whole', context);
+    return value.length === 0 && this.#rowOf(null, 'empty', context);
   }
 
   close(): void {
@@ -98,4 +100,13 @@ export class UnwindOperator implements PhysicalOperator {
     this.#context = undefined;
     this.#options.input.close();
   }
+}
+
+/** @param keepEmpty SQL: an empty list gives one row with null, what is no list passes unchanged. Otherwise null and empty give no row. */
+export function elementRow(as: Slot, keepEmpty: boolean): RowOfValue {
+  return (value, place, { frame }) => {
+    if (value === null && place !== 'element' && !keepEmpty) return false;
+    frame[as] = value;
+    return true;
+  };
 }

@@ -8,16 +8,8 @@ import type { Direction } from '#storage/engine.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Dialect, Slot } from '../../algebra/expression.ts';
 import { notA } from '../../evaluate/cypher-failures.ts';
-import { LiveRecord } from '../../evaluate/live-record.ts';
-import { runCypherAssignments } from './cypher-assignments.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { LongCalls } from '../../evaluate/turns/long-calls.ts';
-import {
-  applyDefaults,
-  defaultsOf,
-  runAssignments,
-  type CompiledAssignment,
-} from './assignments.ts';
+import type { CompiledAssignment } from './assignments.ts';
 import {
   PAUSE,
   ROW,
@@ -26,6 +18,7 @@ import {
   type Pulled,
 } from '../operator.ts';
 import { RecordDraft } from './record-draft.ts';
+import { RecordMaker } from './record-maker.ts';
 import { describeValue, ridOf } from '../record-identity.ts';
 import { transactionOf } from './writing.ts';
 import { WorkShare } from '../hold/work-share.ts';
@@ -52,18 +45,13 @@ export class InsertEdgeOperator implements PhysicalOperator {
   readonly #options: InsertEdgeOptions;
   #context: ExecutionContext | undefined;
   #type: TypeDefinition | undefined;
-  #defaults: ReturnType<typeof defaultsOf> = [];
+  #maker: RecordMaker | undefined;
   #sources: readonly Rid[] = [];
   #targets: readonly Rid[] = [];
   #pair = 0;
-  #ordinal = 0;
   readonly #share = new WorkShare();
-  readonly #calls = new LongCalls();
   /** The input row whose ends are computed. */
   #hasRow = false;
-  /** The edge of the current pair: computed and not yet written. */
-  #draft: RecordDraft | undefined;
-  #written: StoredRecord = vetoed;
   readonly #findEnds = (): void => {
     const context = this.#context as ExecutionContext;
     const { from, to } = this.#options;
@@ -71,25 +59,6 @@ export class InsertEdgeOperator implements PhysicalOperator {
     this.#targets = verticesOf(to(context), context);
     if (this.#options.dialect !== 'cypher') return;
     if (this.#sources.length === 0 || this.#targets.length === 0) throw notA('a node', null);
-  };
-  readonly #compute = (): void => {
-    const context = this.#context as ExecutionContext;
-    const { as, assignments } = this.#options;
-    const { source, target } = this.#ends();
-    const type = this.#type as TypeDefinition;
-    const draft = RecordDraft.ofNew(type, { out: source, in: target });
-    context.frame[as] = draft;
-    if (this.#options.dialect === 'cypher') runCypherAssignments(draft, assignments, context);
-    else runAssignments(draft, assignments, context, this.#ordinal);
-    applyDefaults(draft, this.#defaults, context);
-    this.#draft = draft;
-  };
-  readonly #write = (): void => {
-    const transaction = transactionOf(this.#context as ExecutionContext);
-    const { source, target } = this.#ends();
-    const { type, bucket } = this.#options;
-    const properties = (this.#draft as RecordDraft).content();
-    this.#written = transaction.insertEdge(type, source, target, properties, bucket);
   };
 
   constructor(options: InsertEdgeOptions) {
@@ -109,32 +78,35 @@ export class InsertEdgeOperator implements PhysicalOperator {
         `Cannot create unidirectional edge on a bidirectional edge type '${type.name}'`,
       );
     this.#type = type;
-    this.#defaults = defaultsOf(context, type.id);
+    this.#maker = new RecordMaker(this.#options, context, type, {
+      begin: () => {
+        const { source, target } = this.#ends();
+        return RecordDraft.ofNew(type, { out: source, in: target });
+      },
+      write: (properties) => {
+        const { source, target } = this.#ends();
+        const { bucket } = this.#options;
+        return transactionOf(context).insertEdge(type.id, source, target, properties, bucket);
+      },
+    });
     this.#sources = [];
     this.#targets = [];
     this.#pair = 0;
-    this.#ordinal = 0;
     this.#hasRow = false;
-    this.#draft = undefined;
-    this.#calls.reset();
     this.#options.input.open(context);
   }
 
   next(): Pulled {
     const context = this.#context as ExecutionContext;
     const { input } = this.#options;
-    const calls = this.#calls;
-    if (calls.isExhausted) {
-      calls.newTurn();
-      return PAUSE;
-    }
+    const maker = this.#maker as RecordMaker;
+    if (maker.isTurnSpent()) return PAUSE;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
       if (this.#pair < this.#sources.length * this.#targets.length) {
-        const isConnected = this.#connect();
+        const isConnected = this.#connect(maker);
         if (isConnected === undefined) return PAUSE;
         this.#pair += 1;
-        this.#draft = undefined;
         if (isConnected) return ROW;
         continue;
       }
@@ -143,7 +115,7 @@ export class InsertEdgeOperator implements PhysicalOperator {
         if (pulled !== ROW) return pulled;
         this.#hasRow = true;
       }
-      if (!calls.attempt(context, this.#findEnds)) return PAUSE;
+      if (!maker.calls.attempt(context, this.#findEnds)) return PAUSE;
       this.#hasRow = false;
       this.#pair = 0;
     }
@@ -157,35 +129,32 @@ export class InsertEdgeOperator implements PhysicalOperator {
   }
 
   /** @returns false when a trigger vetoes the edge, undefined when it goes on in the next turn */
-  #connect(): boolean | undefined {
+  #connect(maker: RecordMaker): boolean | undefined {
     const context = this.#context as ExecutionContext;
     const { as, ifNotExists } = this.#options;
     const type = this.#type as TypeDefinition;
-    if (this.#draft === undefined) {
+    if (!maker.isComputed) {
       const { source, target } = this.#ends();
       // What is being computed for the edge may have made it meanwhile.
-      const isAsked = ifNotExists && !this.#calls.isUnderway;
+      const isAsked = ifNotExists && !maker.calls.isUnderway;
       const existing = isAsked ? existingEdge(context, type.id, source, target) : undefined;
       if (existing !== undefined) {
         context.frame[as] = existing;
         return true;
       }
-      if (!this.#calls.attempt(context, this.#compute)) return undefined;
-      this.#ordinal += 1;
+      if (!maker.compute()) return undefined;
       if (ifNotExists) transactionOf(context).claimEdge(type.id, source, target);
     }
-    if (!this.#calls.attempt(context, this.#write)) return undefined;
-    if (this.#written === vetoed) return false;
-    context.frame[as] =
-      this.#options.dialect === 'cypher' ? new LiveRecord(this.#written, context) : this.#written;
+    const written = maker.write();
+    if (written === undefined) return undefined;
+    if (written === vetoed) return false;
     context.statistics.relationshipsCreated += 1;
-    context.statistics.propertiesSet += this.#draft?.properties.size ?? 0;
     return true;
   }
 
   close(): void {
-    this.#calls.reset();
-    this.#draft = undefined;
+    this.#maker?.close();
+    this.#maker = undefined;
     this.#context = undefined;
     this.#sources = [];
     this.#targets = [];

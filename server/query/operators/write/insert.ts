@@ -1,18 +1,9 @@
-import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, TypeId } from '#core/value/rid.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Dialect, Slot } from '../../algebra/expression.ts';
-import { LiveRecord } from '../../evaluate/live-record.ts';
-import { runCypherAssignments } from './cypher-assignments.ts';
-import { LongCalls } from '../../evaluate/turns/long-calls.ts';
-import {
-  applyDefaults,
-  defaultsOf,
-  runAssignments,
-  type CompiledAssignment,
-} from './assignments.ts';
+import type { CompiledAssignment } from './assignments.ts';
 import {
   PAUSE,
   ROW,
@@ -21,6 +12,7 @@ import {
   type Pulled,
 } from '../operator.ts';
 import { RecordDraft } from './record-draft.ts';
+import { RecordMaker } from './record-maker.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 import { transactionOf } from './writing.ts';
 
@@ -86,55 +78,37 @@ type InserterOptions = Pick<
   'bucket' | 'assignments' | 'as' | 'dialect' | 'labelCount'
 >;
 
-/** Inserts records of one type during one statement: computes each, then writes it, both in as many turns as they take. */
+/** Inserts documents or vertices of one type during one statement. */
 export class RecordInserter {
-  readonly #type: TypeDefinition;
   readonly #options: InserterOptions;
-  readonly #defaults: ReturnType<typeof defaultsOf>;
   readonly #context: ExecutionContext;
-  readonly #calls = new LongCalls();
-  #ordinal = 0;
-  /** Computed and not yet written. */
-  #draft: RecordDraft | undefined;
-  #written: StoredRecord = vetoed;
-  readonly #compute = (): void => {
-    const { as, assignments } = this.#options;
-    const draft = RecordDraft.ofNew(this.#type);
-    this.#context.frame[as] = draft;
-    if (this.#options.dialect === 'cypher') runCypherAssignments(draft, assignments, this.#context);
-    else runAssignments(draft, assignments, this.#context, this.#ordinal);
-    applyDefaults(draft, this.#defaults, this.#context);
-    this.#draft = draft;
-  };
-  readonly #write = (): void => {
-    const transaction = transactionOf(this.#context);
-    const properties = (this.#draft as RecordDraft).content();
-    const { id, kind } = this.#type;
-    const { bucket } = this.#options;
-    this.#written =
-      kind === 'vertex'
-        ? transaction.insertVertex(id, properties, bucket)
-        : transaction.insertDocument(id, properties, bucket);
-  };
+  readonly #maker: RecordMaker;
 
   /** @throws DatabaseError `IllegalArgument` for an edge type: edges need their ends */
   constructor(options: InserterOptions & Pick<InsertOptions, 'type'>, context: ExecutionContext) {
     this.#options = options;
     this.#context = context;
-    this.#type = context.view.catalog.typeWithId(options.type);
-    this.#defaults = defaultsOf(context, options.type);
-    if (this.#type.kind === 'edge')
+    const type = context.view.catalog.typeWithId(options.type);
+    if (type.kind === 'edge')
       throw new DatabaseError(
         'IllegalArgument',
-        `Cannot insert into edge type '${this.#type.name}' without endpoints; use CREATE EDGE`,
+        `Cannot insert into edge type '${type.name}' without endpoints; use CREATE EDGE`,
       );
+    const { bucket } = options;
+    this.#maker = new RecordMaker(options, context, type, {
+      begin: () => RecordDraft.ofNew(type),
+      write: (properties) => {
+        const transaction = transactionOf(context);
+        return type.kind === 'vertex'
+          ? transaction.insertVertex(type.id, properties, bucket)
+          : transaction.insertDocument(type.id, properties, bucket);
+      },
+    });
   }
 
   /** To be asked before each row: the work of this turn is done. */
   isTurnSpent(): boolean {
-    if (!this.#calls.isExhausted) return false;
-    this.#calls.newTurn();
-    return true;
+    return this.#maker.isTurnSpent();
   }
 
   /**
@@ -142,26 +116,17 @@ export class RecordInserter {
    * @returns undefined when it goes on in the next turn, with another call
    */
   insert(): StoredRecord | undefined {
-    const context = this.#context;
-    const calls = this.#calls;
-    if (this.#draft === undefined) {
-      if (!calls.attempt(context, this.#compute)) return undefined;
-      this.#ordinal += 1;
-    }
-    if (!calls.attempt(context, this.#write)) return undefined;
-    const record = this.#written;
-    if (record !== vetoed) {
-      const { as, dialect, labelCount = 0 } = this.#options;
-      context.frame[as] = dialect === 'cypher' ? new LiveRecord(record, context) : record;
-      context.statistics.nodesCreated += 1;
-      context.statistics.labelsAdded += labelCount;
-      context.statistics.propertiesSet += this.#draft?.properties.size ?? 0;
-    }
-    this.#draft = undefined;
+    const maker = this.#maker;
+    if (!maker.isComputed && !maker.compute()) return undefined;
+    const record = maker.write();
+    if (record === undefined || record === vetoed) return record;
+    const { statistics } = this.#context;
+    statistics.nodesCreated += 1;
+    statistics.labelsAdded += this.#options.labelCount ?? 0;
     return record;
   }
 
   close(): void {
-    this.#calls.reset();
+    this.#maker.close();
   }
 }

@@ -2,43 +2,31 @@ import { DatabaseError } from '#core/errors.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, TypeId } from '#core/value/rid.ts';
-import type { Value } from '#core/value/value.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Slot } from '../../algebra/expression.ts';
-import { LongCalls } from '../../evaluate/turns/long-calls.ts';
-import { runAssignments, type CompiledAssignment } from './assignments.ts';
-import {
-  PAUSE,
-  ROW,
-  type ExecutionContext,
-  type PhysicalOperator,
-  type Pulled,
-} from '../operator.ts';
+import type { LongCalls } from '../../evaluate/turns/long-calls.ts';
+import type { ExecutionContext } from '../operator.ts';
+import { describeValue } from '../record-identity.ts';
+import { type CompiledAssignment, runAssignments } from './assignments.ts';
+import type { RecordChange } from './change-records.ts';
 import { RecordDraft } from './record-draft.ts';
-import { describeValue, ridOf } from '../record-identity.ts';
-import { rowsPerTurn } from '../hold/work-share.ts';
 import { transactionOf } from './writing.ts';
 
-export interface MoveVertexOptions {
-  readonly input: PhysicalOperator;
-  readonly record: Slot;
+export interface VertexMoveOptions {
   readonly type: TypeId;
   readonly bucket: BucketId | undefined;
   readonly assignments: readonly CompiledAssignment[];
   readonly as: Slot;
-  readonly description: string;
 }
 
-/** Moves the vertex of each row to another type or bucket (sql.md 10.3); one that is gone by then gives no row. */
-export class MoveVertexOperator implements PhysicalOperator {
-  readonly name = 'Move vertex';
-  readonly inputs: readonly PhysicalOperator[];
-  readonly description: string;
-  readonly #options: MoveVertexOptions;
-  readonly #calls = new LongCalls();
+/** Moves a vertex to another type or bucket (sql.md 10.3). */
+export class VertexMove implements RecordChange {
+  readonly verb = 'move';
+  readonly object = 'vertex';
+  readonly passesNull = false;
+  readonly #options: VertexMoveOptions;
   #context: ExecutionContext | undefined;
   #ordinal = 0;
-  /** As it was read; being moved. */
   #record: StoredRecord | undefined;
   /** Computed and not yet written. */
   #draft: RecordDraft | undefined;
@@ -62,85 +50,40 @@ export class MoveVertexOperator implements PhysicalOperator {
     this.#moved = transaction.moveVertex(rid, { type, bucket }, properties);
   };
 
-  constructor(options: MoveVertexOptions) {
-    this.inputs = [options.input];
-    this.description = options.description;
+  constructor(options: VertexMoveOptions) {
     this.#options = options;
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#ordinal = 0;
-    this.#forget();
-    this.#options.input.open(context);
+    this.#draft = undefined;
   }
 
-  next(): Pulled {
-    const { frame } = this.#context as ExecutionContext;
-    const { input, record } = this.#options;
-    if (this.#calls.isExhausted) {
-      this.#calls.newTurn();
-      return PAUSE;
-    }
-    if (this.#record !== undefined) {
-      const isMoved = this.#finish();
-      if (isMoved === undefined) return PAUSE;
-      if (isMoved) return ROW;
-    }
-    for (let count = 0; count < rowsPerTurn; count += 1) {
-      const pulled = input.next();
-      if (pulled !== ROW) return pulled;
-      const isMoved = this.#move(frame[record] as Value);
-      if (isMoved === undefined) return PAUSE;
-      if (isMoved) return ROW;
-    }
-    return PAUSE;
-  }
-
-  /** @returns whether there is a row, or undefined when it goes on in the next turn */
-  #move(target: Value): boolean | undefined {
-    const context = this.#context as ExecutionContext;
-    const transaction = transactionOf(context);
-    const rid = ridOf(target);
-    if (rid === undefined || rid < 0)
-      throw new DatabaseError(
-        'IllegalArgument',
-        `Cannot move what is not a vertex: ${describeValue(target)}`,
-      );
-    const record = transaction.record(rid);
-    if (record === undefined) return false;
-    context.requireWrite?.('delete', record.typeName);
+  begin(record: StoredRecord): void {
     if (record.kind !== 'vertex')
       throw new DatabaseError(
         'IllegalArgument',
         `Cannot move ${describeValue(record)}: it is no vertex`,
       );
     this.#record = record;
-    return this.#finish();
   }
 
-  #finish(): boolean | undefined {
+  finish(_record: StoredRecord, calls: LongCalls): boolean | undefined {
     const context = this.#context as ExecutionContext;
     if (this.#draft === undefined) {
-      if (!this.#calls.attempt(context, this.#compute)) return undefined;
+      if (!calls.attempt(context, this.#compute)) return undefined;
       this.#ordinal += 1;
     }
-    if (!this.#calls.attempt(context, this.#write)) return undefined;
+    if (!calls.attempt(context, this.#write)) return undefined;
     context.frame[this.#options.as] = this.#moved;
-    this.#record = undefined;
     this.#draft = undefined;
     return this.#moved !== vetoed;
   }
 
-  #forget(): void {
-    this.#calls.reset();
+  close(): void {
     this.#record = undefined;
     this.#draft = undefined;
-  }
-
-  close(): void {
-    this.#forget();
     this.#context = undefined;
-    this.#options.input.close();
   }
 }
