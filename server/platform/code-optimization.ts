@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { letHeapGrow } from './heap-growth.ts';
+import { takesShortcut } from './shortcuts.ts';
 
 /**
  * Calls of a function before its best code is made; V8 waits for 3,000. A statement runs through hundreds of functions once
@@ -20,16 +21,17 @@ let isForRequests = false;
 
 /** To be called when the server has started: what runs only before that is not worth the memory. */
 export function optimizeForRequests(): void {
+  if (!takesShortcut('code-optimization')) return;
   isForRequests = true;
   if (loadCount === 0) setFlagsFromString(ofRequests);
 }
 
 /**
- * A large load begins; without effect before `optimizeForRequests`. Its arrays and blocks count as growth of the heap: 30 MB were
+ * A large load begins; the code is left alone before `optimizeForRequests`. Its arrays and blocks count as growth of the heap: 30 MB were
  * collected 17 times during an upload of a million edges. @returns to be called once, when it is over
  */
 export function optimizeForLoad(): () => void {
-  if (!isForRequests) return () => {};
+  if (!isForRequests) return letHeapGrow();
   loadCount += 1;
   if (loadCount === 1) setFlagsFromString(ofLoads);
   const growthIsOver = letHeapGrow();

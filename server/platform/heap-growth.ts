@@ -1,4 +1,5 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { takesShortcut } from './shortcuts.ts';
 
 /**
  * How far the heap may grow beside long work before all of it is collected. Such work keeps tens of megabytes outside the
@@ -16,6 +17,7 @@ let workCount = 0;
 
 /** Long work begins: the heap may grow further than the platform lets it. @returns to be called when it is over */
 export function letHeapGrow(): () => void {
+  if (!takesShortcut('heap-growth')) return () => {};
   workCount += 1;
   if (workCount === 1) {
     const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();

@@ -1,4 +1,5 @@
 import { executionAsyncResource } from 'node:async_hooks';
+import { takesShortcut } from './shortcuts.ts';
 
 /** What the platform queues for a `process.nextTick`; never looked at. */
 const kept: object[] = [];
@@ -10,6 +11,7 @@ const kept: object[] = [];
  * from before the first full collection, keeps the class alive.
  */
 export function keepTickShape(): void {
+  if (!takesShortcut('tick-shape')) return;
   process.nextTick(() => {
     kept.push(executionAsyncResource());
   });

@@ -1,4 +1,5 @@
 import type { Meter } from '#control/meters.ts';
+import { takesShortcut } from '#platform/shortcuts.ts';
 import type { RouteMeter } from './request-meter.ts';
 import type { Route } from '../routes/route.ts';
 
@@ -19,6 +20,7 @@ const pathLengthMax = 200;
  */
 export class KnownPaths {
   readonly #found = new Map<string, FoundRoute>();
+  readonly #isUsed = takesShortcut('known-paths');
 
   /** Undefined: fastify is to find it. */
   find(method: string | undefined, url: string | undefined): FoundRoute | undefined {
@@ -27,7 +29,13 @@ export class KnownPaths {
 
   /** To be called by requests that were admitted, so that nobody else can fill it. */
   remember(url: string | undefined, found: FoundRoute): void {
-    if (url === undefined || found.route.method !== 'POST' || url.length > pathLengthMax) return;
+    if (
+      !this.#isUsed ||
+      url === undefined ||
+      found.route.method !== 'POST' ||
+      url.length > pathLengthMax
+    )
+      return;
     if (found.route.access === 'public' || url.includes('?')) return;
     if (this.#found.size >= pathsMax) this.#found.clear();
     this.#found.set(url, found);

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Timers } from '#core/runtime.ts';
+import { takesShortcut } from '#platform/shortcuts.ts';
 import { ChunkMerge, type ChunkRun } from '../bulk/chunks.ts';
 import type { EntryRun } from '../bulk/entry-runs.ts';
 import { environmentFileName } from '../environment/file.ts';
@@ -70,6 +71,7 @@ const writesPerSlice = 2048;
 
 /**
  * Carries the writes out in order as one LMDB transaction. Resolves when it is durable. No other one is under way meanwhile.
+ * @param gathers many of them over several turns of the event loop; otherwise all in one, which is long for them
  * @throws what the binding reports; nothing was written then
  */
 export async function writeBatch(
@@ -77,15 +79,17 @@ export async function writeBatch(
   writes: readonly Write[],
   timers: Pick<Timers, 'yield'>,
   packed: PackedWrites = nothingPacked,
+  gathers = takesShortcut('write-instructions'),
 ): Promise<void> {
   requireSpaceFor(subs, writes, packed);
   const { chunkRuns, removalRuns, additionRuns } = packed;
   const isPacked = chunkRuns.length > 0 || removalRuns.length > 0 || additionRuns.length > 0;
-  if (writes.length > writesPerSlice || isPacked)
+  if (gathers && (writes.length > writesPerSlice || isPacked))
     return writeInSlices(subs, writes, timers, packed);
   try {
     await subs.root.batch(() => {
       for (let i = 0; i < writes.length; i++) carryOut(writes[i] as Write);
+      if (isPacked) carryOutPacked(subs, packed);
     });
   } catch (error) {
     throw await reasonOf(error);
@@ -116,6 +120,14 @@ export function requireSpaceFor(
   for (const { count } of additionRuns) bytes += count * entryBytes;
   const fileBytes = statSync(join(directory, environmentFileName)).size;
   requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
+}
+
+/** Inside a batch. */
+function carryOutPacked(subs: SubDatabases, packed: PackedWrites): void {
+  for (const run of packed.removalRuns) run.remove(subs.ix, 0, run.count);
+  for (const run of packed.additionRuns) run.put(subs.ix, 0, run.count);
+  const merge = new ChunkMerge(packed.chunkRuns);
+  while (merge.put(subs.adj, writesPerSlice));
 }
 
 async function writeInSlices(

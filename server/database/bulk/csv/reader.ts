@@ -8,6 +8,7 @@ import {
 } from '#core/value/json-value.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
+import { takesShortcut } from '#platform/shortcuts.ts';
 import type { Bytes } from '#storage/format/bytes.ts';
 import { CsvFields } from './fields.ts';
 import { type CsvForm, CsvMatcher, type FieldKind, fieldKind } from './matcher.ts';
@@ -17,6 +18,8 @@ import type { ImportRows, PendingRows } from '../import-rows.ts';
 import { requireMeta } from '../jsonl/reader.ts';
 import type { LineBuffer } from '../line-buffer.ts';
 import { Literal } from '../jsonl/literal.ts';
+
+const learnsForms = takesShortcut('csv-matcher');
 
 /** How the text of a field becomes a value. */
 const reading = {
@@ -265,6 +268,7 @@ export class CsvReader implements ImportReader {
 
   /** Lines like this one are read quickly from now on, if they can be. */
   #learn(bytes: Bytes, section: Section, target: Target): void {
+    if (!learnsForms) return;
     target.form ??= this.#formOf(bytes, section, target);
     const forms = this.#forms;
     if (target.form === undefined || forms.includes(target.form)) return;

@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { parseJsonBytes, parseJsonInSlices, type Slices } from '#core/value/json-value.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
+import { takesShortcut } from '#platform/shortcuts.ts';
 import type { Bytes } from '#storage/format/bytes.ts';
 import { hashedId, IdText } from '../ends/id-text.ts';
 import type { ImportReader } from '../import-reader.ts';
@@ -12,6 +13,8 @@ import { Literal } from './literal.ts';
 
 /** Kinds of lines that may alternate without being parsed as a whole. */
 const templatesMax = 6;
+
+const learnsTemplates = takesShortcut('line-templates');
 
 /**
  * Lines of JSON (http-api.md 10.5). A line is expected to look like one of the last ones and is then read from its bytes; any
@@ -147,6 +150,7 @@ export class JsonlReader implements ImportReader {
   }
 
   #learn(line: Bytes, isEdge: boolean): void {
+    if (!learnsTemplates) return;
     const template = learnTemplate(line, isEdge);
     if (template === undefined || (isEdge && !hasNamedEnds(template))) return;
     const templates = this.#templates;
