@@ -1,14 +1,10 @@
-import { haGroupCommitOfferTimeout } from '#config/cluster-settings.ts';
-import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Effect } from '#core/effects.ts';
-import type { Log } from '#core/log.ts';
-import type { Authorizer, Principal } from '#core/principal.ts';
+import type { Principal } from '#core/principal.ts';
 import type { LogIndex } from '#core/value/rid.ts';
-import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
-import type { Settings, SettingsReader } from '#config/effective-settings.ts';
-import { serverEventBusQueueSize, serverMaxSnapshotAge } from '#config/server-settings.ts';
+import type { SettingsReader } from '#config/effective-settings.ts';
+import { serverMaxSnapshotAge } from '#config/server-settings.ts';
 import {
   asyncCloseTimeout,
   asyncBackPressure,
@@ -16,286 +12,31 @@ import {
   asyncQueueTimeout,
   asyncTxBatchSize,
   asyncWorkerThreads,
-  maxNameLength,
-  sqlPlanCacheSize,
-  truncateBatchSize,
-  typeDefaultBuckets,
 } from '#config/settings.ts';
-import type { LanguageRegistry } from '#language/registry.ts';
 import type { StorageEngine } from '#storage/engine.ts';
-import { type DatabaseState, openDatabaseState } from '#transaction/database-state.ts';
-import type { ReadView } from '#transaction/read/read-view.ts';
+import type { DatabaseState } from '#transaction/database-state.ts';
 import type { Isolation } from '#transaction/transaction.ts';
-import { WatchedView } from '#transaction/read/watched-view.ts';
-import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
-import type { ActiveStatements } from './bounds/active-statements.ts';
 import { AsyncQueue } from './session/async-queue.ts';
-import type { ScriptEngine } from '#platform/script/engine.ts';
-import { BodyRunner } from './script/body-runner.ts';
 import { BulkLoader, type BulkLoadOptions } from './bulk/bulk-loader.ts';
-import type { CompiledStatement } from './statement/compiled-statement.ts';
-import { type Counters, OwnCounters, plainCounts, timedCommit } from './catalogue/counters.ts';
+import { timedCommit } from './catalogue/counters.ts';
 import { type DatabaseSettings, settingsDocumentName } from './catalogue/database-settings.ts';
 import { FollowedEntries } from './catalogue/following.ts';
-import type { ReplicatedLog, Replication } from './catalogue/replication.ts';
-import { readReplayKeys, readSettings, recordCountOf } from './catalogue/stored-state.ts';
+import type { ReplicatedLog } from './catalogue/replication.ts';
+import { readReplayKeys, recordCountOf } from './catalogue/stored-state.ts';
 import { endedError } from './catalogue/database-end.ts';
 import type { DatabaseEnd, OpenDatabase } from './catalogue/databases.ts';
 import { requireWritable } from './catalogue/writable.ts';
-import { ChangeQueue } from './events.ts';
-import type { KeyValueStore } from './key-value/key-value-store.ts';
-import { GlobalVariables } from './script/global-variables.ts';
+import type { ChangeQueue } from './events.ts';
 import type { InsertOptions, InsertStream } from './inserts/insert-port.ts';
 import { TransactionStream } from './inserts/transaction-stream.ts';
-import type { ServerMemory } from './bounds/memory-accounts.ts';
-import { newMaintainer, openEngine } from './catalogue/open-engine.ts';
-import type { StatementOperations } from './operations/operated-database.ts';
-import { shownUsers, type UserChanges } from './operations/change-user.ts';
-import { requireFilesOf } from './operations/csv-file.ts';
-import { maintain } from './operations/maintenance.ts';
-import type { MaintenanceRoom } from './operations/task.ts';
-import { planMaker } from './statement/plan-maker.ts';
 import { placeOf } from './statement/place-of.ts';
-import type { ProgressRegistry } from './progress/progress-registry.ts';
 import { queuedOptions, runQueued } from './session/queued-statements.ts';
-import { type SchemaFacts, schemaRows } from './catalogue/schema-source.ts';
 import type { ReplayKeys } from './session/replay-keys.ts';
 import type { RecordedRequest } from './session/recorded-request.ts';
 import type { DatabaseStorage, ResultStream, RunOptions, Statement } from './session.ts';
-import type { TransactionSessions } from './session/sessions.ts';
-import { ScriptBodies } from './script/bodies.ts';
-import { StatementCompiler } from './statement/compiler.ts';
-import { StatementContext, type StatementSurroundings } from './statement/context.ts';
-import type { StatementMeter } from './statement/meter.ts';
 import { StatementPipeline } from './statement/pipeline.ts';
-import { TextEvaluator } from './statement/text-evaluator.ts';
-import { MaterializedViews } from './views/materialized-views.ts';
-import { storedRefreshTime } from './views/view-refresh.ts';
-
-/** What all databases of a server share. */
-export interface DatabaseSurroundings {
-  readonly settings: Settings;
-  /** Its `yield` is fair among statements. */
-  readonly runtime: Runtime;
-  readonly log: Log;
-  readonly authorizer: Authorizer;
-  readonly languages: LanguageRegistry;
-  readonly serverVersion: string;
-  readonly memory: ServerMemory;
-  readonly sessions: TransactionSessions;
-  readonly active: ActiveStatements;
-  readonly progress: ProgressRegistry;
-  readonly counters: Counters;
-  readonly operations: StatementOperations;
-  readonly meter: StatementMeter;
-  readonly scripts: ScriptEngine;
-  readonly store: KeyValueStore;
-  /** Of the server; absent: there are none. */
-  readonly users?: UserChanges | undefined;
-  /** The cluster; absent: this server alone writes its databases. */
-  readonly replication?: Replication | undefined;
-}
-
-/** Opens the database in `path`. @throws DatabaseError `CorruptedRecord`, with nothing left open */
-export async function openDatabase(
-  name: string,
-  path: string,
-  given: DatabaseSurroundings,
-): Promise<Database> {
-  const surroundings = { ...given, counters: new OwnCounters(given.counters) };
-  const { settings, runtime, log } = surroundings;
-  const labels = new TypeLabelBook();
-  const { timers, clock } = runtime;
-  const { flushSeconds } = surroundings.counters;
-  const maintainer = newMaintainer(settings);
-  const isLogAbove = given.replication?.isMember(name) === true;
-  const around = { settings, timers, clock, flushSeconds, isLogAbove };
-  const engine = openEngine(path, around, labels.labels, maintainer);
-  try {
-    const own = readSettings(engine, settings, log);
-    const replicated = given.replication?.join(name, engine);
-    const statements = new Statements(name, path, { surroundings, own, engine });
-    const changes = new ChangeQueue({
-      databaseName: name,
-      sizeMax: () => settings.get(serverEventBusQueueSize),
-      runtime,
-      log,
-    });
-    const state = await openDatabaseState({
-      changes,
-      searchMemory: maintainer.searchMemory,
-      engine,
-      ...(replicated && { replicator: replicated.replicator }),
-      labels,
-      runtime,
-      formats: () => own.limits.formats,
-      evaluateDefault: (source) => statements.evaluator.default(source),
-      checkDefault: (source) => statements.evaluator.checkDefault(source),
-      runTrigger: (trigger, subject, transaction) =>
-        statements.bodies.fire(trigger, subject, transaction, transaction),
-      committed: (buckets, records) => statements.views.committed(buckets, records),
-      schemaChanged: () => statements.views.schemaChanged(),
-      defaultBucketCount: () => own.values.get(typeDefaultBuckets),
-      nameLengthMax: () => own.values.get(maxNameLength),
-      commitLockTimeoutMs: () => own.limits.conflictWaitMs,
-      offerTimeoutMs: () => own.values.get(haGroupCommitOfferTimeout),
-    });
-    statements.state = state;
-    if (replicated === undefined) statements.views.start();
-    const parts = { surroundings, own, engine, state, statements, changes, replicated };
-    return new Database(name, parts);
-  } catch (error) {
-    await engine.close();
-    throw error;
-  }
-}
-
-/** How statements of one database are compiled and what they see beside records; transactions evaluate defaults with it. */
-class Statements {
-  readonly compiler: StatementCompiler;
-  readonly evaluator: TextEvaluator;
-  readonly bodies: BodyRunner;
-  readonly views: MaterializedViews;
-  readonly globals = new GlobalVariables();
-  /** Set once, before the first statement. */
-  state: DatabaseState | undefined;
-  /** Persists a setting of the database; set like `state`. */
-  changeSetting: ((key: string, text: string) => Promise<unknown>) | undefined;
-
-  constructor(
-    name: string,
-    path: string,
-    options: {
-      readonly surroundings: DatabaseSurroundings;
-      readonly own: DatabaseSettings;
-      readonly engine: StorageEngine;
-    },
-  ) {
-    const { surroundings, own, engine } = options;
-    const { runtime, serverVersion, languages, counters } = surroundings;
-    const facts: SchemaFacts = {
-      databaseName: name,
-      path,
-      sizeBytes: () => engine.sizeBytes(),
-      formats: () => own.limits.formats,
-      settings: () => own.values.report('database'),
-      counters: () => plainCounts(counters),
-      now: () => runtime.clock.now(),
-      propertyNames: () => engine.shapes.propertyNames(),
-      viewRows: (catalog) => this.views.rows(catalog),
-    };
-    const ofStatements: StatementSurroundings = {
-      runtime,
-      databaseName: name,
-      serverVersion,
-      defaults: (source) => this.evaluator.default(source),
-      schemaSource: (view, kind, object) => schemaRows(view, facts, { kind, name: object }),
-      evaluateCondition: (text, current, view) => this.evaluator.condition(text, current, view),
-      globals: this.globals,
-      watched: (view) =>
-        new WatchedView(view, (...read) => this.bodies.fireInPlace(...read), runtime.clock),
-      callFunction: (called, args, place) => this.bodies.call(called, args, place),
-      maintain: (work, order) => maintain(work, order, this.#room(name, options)),
-      openRows: (order, asker) => {
-        const { operations, authorizer } = surroundings;
-        const requireFiles = () => requireFilesOf(asker, authorizer, name);
-        return operations.rowFile({ ...order, requireFiles });
-      },
-      users: (asker) => shownUsers(asker, surroundings.users),
-    };
-    this.compiler = new StatementCompiler({
-      languages,
-      planner: planMaker,
-      limits: () => own.limits,
-      countMax: () => own.values.get(sqlPlanCacheSize),
-      makeContext: (slotCount) => new StatementContext(slotCount, ofStatements, own.limits),
-    });
-    this.views = new MaterializedViews({
-      databaseName: name,
-      compile: (text, view) => this.#compiledQuery(text, view),
-      compileSourced: (text, view, ofChangedOnly) =>
-        this.compiler.compiledSourced(text, view, ofChangedOnly),
-      begin: () => this.#opened().beginRefresh(),
-      view: () => this.view(),
-      catalog: () => this.#opened().catalog,
-      lastRefreshTime: (view) => storedRefreshTime(engine, view),
-      limits: () => own.limits,
-      memory: surroundings.memory,
-      runtime,
-      log: surroundings.log,
-    });
-    this.bodies = new BodyRunner({
-      compile: (body, view) => this.compiler.compiledBody(body, view),
-      limits: () => own.limits,
-      memory: surroundings.memory,
-      runtime,
-      globals: this.globals,
-      scripts: new ScriptBodies(surroundings.scripts, name),
-    });
-    this.evaluator = new TextEvaluator({
-      compiler: this.compiler,
-      limits: () => own.limits,
-      view: () => this.view(),
-    });
-  }
-
-  view(): ReadView {
-    assert(this.state !== undefined, 'the database is open before its first statement');
-    return this.state.view();
-  }
-
-  /** Whether the statement reads one of these types; of a script, whether it may. */
-  reads(statement: Statement, types: readonly string[]): boolean {
-    using view = this.view();
-    try {
-      const compiled = this.compiler.compiled(statement, view);
-      if (compiled.kind !== 'statement') return compiled.kind !== 'operation';
-      return compiled.accesses.some(
-        (access) =>
-          access.effects.has('read') && access.types?.some((name) => types.includes(name)),
-      );
-    } catch {
-      // It will be refused.
-      return false;
-    }
-  }
-
-  #compiledQuery(text: string, view: ReadView): CompiledStatement {
-    const compiled = this.compiler.compiled({ language: 'sql', text, parameters: new Map() }, view);
-    assert(compiled.kind === 'statement', 'the query of a view is no script');
-    return compiled;
-  }
-
-  #opened(): DatabaseState {
-    assert(this.state !== undefined, 'the database is open before its first statement');
-    return this.state;
-  }
-
-  #room(
-    databaseName: string,
-    options: {
-      readonly surroundings: DatabaseSurroundings;
-      readonly own: DatabaseSettings;
-      readonly engine: StorageEngine;
-    },
-  ): MaintenanceRoom {
-    const { surroundings, own, engine } = options;
-    const { state, changeSetting } = this;
-    assert(state !== undefined, 'the database is open before its first statement');
-    assert(changeSetting !== undefined, 'the database is open before its first statement');
-    return {
-      databaseName,
-      state,
-      engine,
-      runtime: surroundings.runtime,
-      progress: surroundings.progress,
-      users: surroundings.users,
-      views: this.views,
-      settings: { get: (spec) => own.values.get(spec), change: changeSetting },
-      truncateBatchSize: () => own.values.get(truncateBatchSize),
-    };
-  }
-}
+import type { DatabaseStatements } from './statement/database-statements.ts';
+import type { DatabaseSurroundings } from './surroundings.ts';
 
 const insertOnly: ReadonlySet<Effect> = new Set<Effect>(['insert']);
 
@@ -309,7 +50,7 @@ export class Database implements OpenDatabase {
   readonly changes: ChangeQueue;
   readonly #own: DatabaseSettings;
   readonly #surroundings: DatabaseSurroundings;
-  readonly #statements: Statements;
+  readonly #statements: DatabaseStatements;
   readonly #replayKeys: ReplayKeys;
   readonly #replicated: ReplicatedLog | undefined;
   #settingChanges: Promise<unknown> = Promise.resolve();
@@ -323,7 +64,7 @@ export class Database implements OpenDatabase {
       readonly own: DatabaseSettings;
       readonly engine: StorageEngine;
       readonly state: DatabaseState;
-      readonly statements: Statements;
+      readonly statements: DatabaseStatements;
       readonly changes: ChangeQueue;
       readonly replicated?: ReplicatedLog | undefined;
     },
