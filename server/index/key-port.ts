@@ -1,7 +1,7 @@
 import type { StoredRecord } from '#core/value/record.ts';
 
 /** What keys of a search index are made from. */
-export type KeyedRecord = Pick<StoredRecord, 'get'>;
+export type KeyedRecord = Pick<StoredRecord, 'get' | 'readFloats'>;
 
 /**
  * The port of a kind of search index: which entries a record has. Everything else (apply, builds, overlays of transactions,

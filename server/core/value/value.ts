@@ -107,6 +107,11 @@ export interface StoredRecord {
   integerWidthOf?(property: string): IntegerWidth | undefined;
   /** How to read a property that takes long (megabytes kept outside of the row); undefined for others, which `get` reads. */
   largeRead?(property: string): ((meter: WorkMeter) => PausingWork<Value>) | undefined;
+  /**
+   * Writes a list of that many numbers at `at`, without a value for each.
+   * @returns false when it is not stored in that way: then `get` tells what it is
+   */
+  readFloats?(property: string, into: Float32Array, at: number, count: number): boolean;
   /** Bytes of memory that keeping the record costs, its share of a larger image included; some 100 when it is not known. */
   readonly heldBytes?: number;
 }

@@ -1,6 +1,7 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { type BucketId, bucketOf, type LogIndex, type Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
+import type { RidFilter } from '../rid-filter.ts';
 import type { ChangeListener } from '../search-memory.ts';
 import { SlotHeap } from '../vector/heap.ts';
 import {
@@ -16,7 +17,7 @@ export interface SparseRequest {
   readonly vector: ReadonlyMap<number, number>;
   readonly k: number;
   readonly minScore: number | undefined;
-  readonly filter: ReadonlySet<Rid> | undefined;
+  readonly filter: RidFilter | undefined;
   readonly buckets: ReadonlySet<BucketId> | undefined;
 }
 

@@ -12,15 +12,20 @@ export class VectorKeys implements SearchKeys {
   readonly #property: string;
   readonly #name: string;
   readonly #dimensions: number;
+  readonly #scratch: Float32Array;
 
   constructor(definition: IndexDefinition) {
     const settings = vectorSettings(definition);
     this.#property = settings.property;
     this.#name = definition.name;
     this.#dimensions = settings.dimensions;
+    this.#scratch = new Float32Array(settings.dimensions);
   }
 
   keysOf(record: KeyedRecord): readonly Uint8Array[] {
+    const scratch = this.#scratch;
+    if (record.readFloats?.(this.#property, scratch, 0, this.#dimensions) === true)
+      return scratch.every(Number.isFinite) ? [vectorKey] : [];
     const value = valueAt(record, this.#property);
     return value !== undefined && isVector(value, this.#dimensions) ? [vectorKey] : [];
   }
@@ -58,6 +63,7 @@ export function readVector(
   at: number,
   dimensions: number,
 ): boolean {
+  if (record.readFloats?.(property, into, at, dimensions) === true) return true;
   const value = valueAt(record, property) ?? null;
   if (!isList(value) || value.length !== dimensions) return false;
   for (let i = 0; i < dimensions; i += 1) {

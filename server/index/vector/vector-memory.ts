@@ -5,6 +5,7 @@ import type { BackgroundWork, ChangeListener } from '../search-memory.ts';
 import { graphOptions, listWidth, VectorGraph } from './graph.ts';
 import { graphLinker, type LinkJob } from './graph-linker.ts';
 import { SlotBlock, type SlotForm } from './slot-block.ts';
+import { SlotTable } from './slot-table.ts';
 import { newSpace, type VectorSpace, vectorForm } from './space.ts';
 import { readVector, vectorKey } from './vector-keys.ts';
 import type { VectorSettings } from './vector-settings.ts';
@@ -25,8 +26,8 @@ const threadWorthMin = 4_000;
 /** Slots linked in one turn. */
 const linksPerTurn = 4;
 const vectorsPerLook = 16;
-/** A record id by slot, and a slot by record id. */
-const ridBytes = 88;
+/** A record id by slot, a slot by record id, and a mark of the walks. */
+const ridBytes = 28;
 const unitsPerLook = 256;
 /** Slots are reserved for this many times the vectors there are. */
 const roomShare = 1.25;
@@ -45,7 +46,7 @@ export class VectorMemory implements ChangeListener {
   /** By slot; -1: gone. */
   rids = new Float64Array(0);
   slotCount = 0;
-  readonly #slots = new Map<Rid, number>();
+  readonly #slots = new SlotTable();
   readonly #background: BackgroundWork;
   #lsn: LogIndex = 0 as LogIndex;
   #state: 'absent' | 'loading' | 'ready' = 'absent';
@@ -75,7 +76,8 @@ export class VectorMemory implements ChangeListener {
   }
 
   get bytes(): number {
-    return this.rids.length * ridBytes + this.#block.byteLength + this.graph.bytes;
+    const ids = this.rids.byteLength + this.#slots.bytes;
+    return ids + this.#block.byteLength + this.graph.bytes;
   }
 
   get facts(): Readonly<Record<string, number>> {
@@ -86,12 +88,17 @@ export class VectorMemory implements ChangeListener {
   /** Whether there is room for so many vectors, with some to come. */
   #mayHold(count: number, { memory }: EntryReader): boolean {
     const wanted = Math.ceil(count * roomShare) + 16;
-    const bytes = wanted * (this.#block.slotBytes + ridBytes + 4);
+    const bytes = wanted * (this.#block.slotBytes + ridBytes);
     return wanted <= SlotBlock.slotsMax(this.#form) && memory.mayTake(bytes);
   }
 
-  slotOf(rid: Rid): number | undefined {
-    return this.#slots.get(rid);
+  /** -1: the record has none. */
+  slotOf(rid: Rid): number {
+    return this.#slots.get(rid, this.rids);
+  }
+
+  get bytesPerVector(): number {
+    return this.#form.vectorBytes;
   }
 
   changed(version: LogIndex, rid: Rid): void {
@@ -184,17 +191,17 @@ export class VectorMemory implements ChangeListener {
   #put(rid: Rid, reader: EntryReader): void {
     const { property, dimensions } = this.settings;
     const record = reader.storedRecord(rid);
-    const old = this.#slots.get(rid);
-    if (old !== undefined) {
+    const old = this.slotOf(rid);
+    if (old >= 0) {
+      this.#slots.delete(rid, this.rids);
       this.rids[old] = -1;
-      this.#slots.delete(rid);
     }
     if (record === undefined || !readVector(record, property, this.#scratch, 0, dimensions)) return;
     const slot = this.slotCount;
     this.#reserve(slot + 1);
     this.space.put(slot, this.#scratch);
     this.rids[slot] = rid;
-    this.#slots.set(rid, slot);
+    this.#slots.add(rid, slot, this.rids);
     this.slotCount = slot + 1;
   }
 
@@ -258,13 +265,15 @@ export class VectorMemory implements ChangeListener {
   #moveTogether(): void {
     const old = this.#block;
     const { rids, slotCount } = this;
-    this.#begin(this.#slots.size);
+    const { size } = this.#slots;
+    this.#slots.clear();
+    this.#begin(size);
     for (let slot = 0; slot < slotCount; slot += 1) {
       const rid = rids[slot] as number;
       if (rid < 0) continue;
       this.#block.copyVector(old, slot, this.slotCount);
       this.rids[this.slotCount] = rid;
-      this.#slots.set(rid as Rid, this.slotCount);
+      this.#slots.add(rid as Rid, this.slotCount, this.rids);
       this.slotCount += 1;
     }
   }

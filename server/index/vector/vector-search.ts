@@ -1,38 +1,15 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import type { BucketId, Rid } from '#core/value/rid.ts';
-import { bucketOf } from '#core/value/rid.ts';
+import { bucketOf, type Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
-import { SlotHeap } from './heap.ts';
+import { type CandidateRequest, candidatesIn } from './candidates.ts';
 import { readVector, vectorKey } from './vector-keys.ts';
-import { graphWorthMin, VectorMemory } from './vector-memory.ts';
+import { VectorMemory } from './vector-memory.ts';
 import { type Similarity, type VectorSettings, vectorSettings } from './vector-settings.ts';
-
-export interface VectorRequest {
-  readonly vector: Float32Array;
-  readonly k: number;
-  readonly efSearch: number | undefined;
-  /** Only these records. */
-  readonly filter: ReadonlySet<Rid> | undefined;
-  /** Only records of these buckets. */
-  readonly buckets: ReadonlySet<BucketId> | undefined;
-}
 
 export interface Neighbour {
   readonly rid: Rid;
   readonly distance: number;
 }
-
-/** Slots measured between two looks at the meter. */
-const slotsPerLook = 1_024;
-const unitsPerLook = 64;
-/** Below this share of accepted vectors a walk would pass by too many others, and all accepted ones are measured. */
-const walkShareMin = 0.02;
-/** A walk that has visited this share of all vectors has cost as much as measuring them. */
-const visitedShareMax = 0.3;
-/** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
-const candidatesPerNeighbour = 4;
-const bitCandidatesPerNeighbour = 16;
-const candidatesMin = 40;
 
 export function memoryOf(reader: EntryReader): VectorMemory {
   const { memory } = reader;
@@ -45,7 +22,7 @@ export function memoryOf(reader: EntryReader): VectorMemory {
  */
 export function* nearest(
   reader: EntryReader,
-  request: VectorRequest,
+  request: CandidateRequest,
   meter: WorkMeter,
 ): PausingWork<readonly Neighbour[]> {
   const settings = vectorSettings(reader.definition);
@@ -65,7 +42,8 @@ export function* nearest(
     measure(reader, settings, rid, wanted, best);
   };
   for (const rid of candidates) {
-    take(rid);
+    measured.add(rid);
+    measure(reader, settings, rid, wanted, best);
     if (meter.isSpent(8)) yield;
   }
   for (const rid of others) take(rid);
@@ -77,96 +55,16 @@ export function* nearest(
 
 export const afterVectors: Uint8Array = Uint8Array.of(0x03);
 
-function isWanted(rid: Rid, { filter, buckets }: VectorRequest): boolean {
+function isWanted(rid: Rid, { filter, buckets }: CandidateRequest): boolean {
   if (filter !== undefined && !filter.has(rid)) return false;
   return buckets === undefined || buckets.has(bucketOf(rid));
-}
-
-/** Records whose vectors are to be measured. */
-function* candidatesIn(
-  memory: VectorMemory,
-  request: VectorRequest,
-  isOther: (rid: Rid) => boolean,
-  meter: WorkMeter,
-): PausingWork<readonly Rid[]> {
-  const { space, settings } = memory;
-  const count = candidateCount(memory, request.k);
-  const accepts = (slot: number): boolean => {
-    const rid = memory.rids[slot] as Rid;
-    return rid >= 0 && !isOther(rid) && isWanted(rid, request);
-  };
-  space.setQuery(request.vector);
-  const { filter } = request;
-  if (filter !== undefined && filter.size < memory.count * walkShareMin)
-    return yield* amongFiltered(memory, filter, count, accepts, meter);
-  const heap = new SlotHeap(Math.min(count, 4_096));
-  let from = 0;
-  const isWalkable =
-    memory.graph.count >= graphWorthMin && count < memory.graph.count * visitedShareMax;
-  if (isWalkable) {
-    const beam = Math.max(request.efSearch ?? settings.efSearch, count);
-    // Slots that are gone are not accepted either.
-    const found = memory.graph.search(beam, accepts, memory.graph.count * visitedShareMax);
-    // A walk that ran out of slots has met a part of the graph only, or few that are accepted.
-    if (found !== undefined && found.length >= count) {
-      from = memory.graph.count;
-      for (const { slot, distance } of found) offer(heap, count, distance, slot);
-    }
-  }
-  const { slotCount, rids } = memory;
-  for (let slot = from; slot < slotCount; slot += 1) {
-    if ((slot - from + 1) % slotsPerLook === 0 && meter.isSpent(unitsPerLook)) {
-      yield;
-      // Others may have searched, or moved the slots, meanwhile.
-      if (memory.rids !== rids && memory.slotCount < slotCount)
-        return yield* candidatesIn(memory, request, isOther, meter);
-      memory.space.setQuery(request.vector);
-    }
-    if (accepts(slot)) offer(heap, count, memory.space.distance(slot), slot);
-  }
-  return ridsIn(heap, memory);
-}
-
-function* amongFiltered(
-  memory: VectorMemory,
-  filter: ReadonlySet<Rid>,
-  count: number,
-  accepts: (slot: number) => boolean,
-  meter: WorkMeter,
-): PausingWork<readonly Rid[]> {
-  const heap = new SlotHeap(Math.min(count, 4_096));
-  for (const rid of filter) {
-    const slot = memory.slotOf(rid);
-    if (slot !== undefined && accepts(slot)) offer(heap, count, memory.space.distance(slot), slot);
-  }
-  if (meter.isSpent(filter.size / 16)) yield;
-  return ridsIn(heap, memory);
-}
-
-function candidateCount({ space, settings }: VectorMemory, k: number): number {
-  if (space.isExact) return k + 2;
-  const per =
-    settings.quantization === 'BINARY' ? bitCandidatesPerNeighbour : candidatesPerNeighbour;
-  return Math.max(k * per, candidatesMin);
-}
-
-/** Keeps the least; the heap has the greatest on top. */
-function offer(heap: SlotHeap, count: number, distance: number, slot: number): void {
-  if (heap.size < count) heap.push(-distance, slot);
-  else if (distance < -heap.topKey) heap.replaceTop(-distance, slot);
-}
-
-function ridsIn(heap: SlotHeap, memory: VectorMemory): readonly Rid[] {
-  const rids: Rid[] = [];
-  for (let i = 0; i < heap.size; i += 1) rids.push(memory.rids[heap.slotAt(i)] as Rid);
-  return rids;
 }
 
 /** Reads every vector from its record: for snapshots that the memory cannot serve. */
 function* ofRecords(
   reader: EntryReader,
   settings: VectorSettings,
-  request: VectorRequest,
+  request: CandidateRequest,
   meter: WorkMeter,
 ): PausingWork<readonly Neighbour[]> {
   const best = new Best(request.k);
@@ -192,7 +90,7 @@ function measure(
   reader: EntryReader,
   { property, dimensions, similarity }: VectorSettings,
   rid: Rid,
-  request: VectorRequest,
+  request: CandidateRequest,
   best: Best,
 ): void {
   const record = reader.record(rid);

@@ -1,7 +1,7 @@
 import { decimalToNumber } from '#core/value/decimal.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Link, StoredRecord } from '#core/value/record.ts';
-import { isRidShaped, parseRid, type Rid } from '#core/value/rid.ts';
+import { parseRid, type Rid } from '#core/value/rid.ts';
 import {
   type Float,
   isList,
@@ -167,7 +167,8 @@ export function wordArgument<Word extends string>(
 
 /** The record id of a link, a record or RID-shaped text (sql.md 1.2); undefined for anything else. */
 export function ridArgument(value: Value): Rid | undefined {
-  if (typeof value === 'string') return isRidShaped(value) ? parseRid(value) : undefined;
+  if (typeof value === 'string')
+    return value.length > 3 && value.charCodeAt(0) === 35 ? parseRid(value) : undefined;
   if (value === null || typeof value !== 'object') return undefined;
   const tagged = value as Link | StoredRecord;
   return tagged.valueKind === 'link' || tagged.valueKind === 'record' ? tagged.rid : undefined;

@@ -143,6 +143,17 @@ export class RowRecord implements StoredRecord {
     return (meter) => decodeInTurns(column.kind, () => this.outsideCell(column.id, start), meter);
   }
 
+  readFloats(property: string, into: Float32Array, at: number, count: number): boolean {
+    const { shape, image, row } = this;
+    const column = shape.column(property);
+    if (column?.kind !== cellKind.any) return false;
+    const isNull = ((image.bytes[row + column.nullByte] as number) & column.nullMask) !== 0;
+    const flags = readFlags(image, row);
+    if (isNull || (flags & rowFlag.outsideCells) !== 0) return false;
+    const start = row + cellStart(shape, column.variableIndex, image, row, flags);
+    return new ValueReader(image, start).floatsInto(into, at, count);
+  }
+
   propertyNames(): readonly string[] {
     const flags = readFlags(this.image, this.row);
     if ((flags & (rowFlag.extraMap | rowFlag.absentMarks)) === 0) return this.shape.names;

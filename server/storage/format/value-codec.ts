@@ -359,6 +359,16 @@ export class ValueReader {
     }
   }
 
+  /** Reads a packed list of so many numbers as float32. @returns false when there is something else */
+  floatsInto(into: Float32Array, at: number, count: number): boolean {
+    const kind = this.u8();
+    if ((kind !== tag.numbers && kind !== tag.doubles) || this.varint() !== count) return false;
+    const view = this.#view;
+    for (let i = 0, from = this.position; i < count; i += 1, from += 8)
+      into[at + i] = view.getFloat64(from, true);
+    return true;
+  }
+
   value(): Value {
     switch (this.u8()) {
       case tag.null:

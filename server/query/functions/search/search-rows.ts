@@ -4,6 +4,7 @@ import { valueKey } from '#core/value/equality.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
 import { double, isMap, type Value, type ValueMap } from '#core/value/value.ts';
+import { RidFilter } from '#index/rid-filter.ts';
 import { propertyOf } from '../graph/navigation.ts';
 import {
   describe,
@@ -19,7 +20,7 @@ import {
 /** What searches for vectors have in common: options, and the rows that they give (sql-functions.md 8.1). */
 export interface SearchOptions {
   readonly efSearch: number | undefined;
-  readonly filter: ReadonlySet<Rid> | undefined;
+  readonly filter: RidFilter | undefined;
   readonly groupBy: string | undefined;
   readonly groupSize: number;
   /** `maxDistance` or `minScore`. */
@@ -68,9 +69,19 @@ function beamArgument(value: Value, what: string): number {
 /** Candidates that a search keeps. */
 const beamMax = 100_000;
 
+/** Of lists that were read: a list is given to the search of every row of a statement. */
+const read = new WeakMap<object, RidFilter>();
+
 /** Record ids, records, or rows that have one. */
-export function ridsIn(value: Value, what: string): ReadonlySet<Rid> {
-  return new Set(listArgument(value, what).map((item) => ridIn(item, what)));
+function ridsIn(value: Value, what: string): RidFilter {
+  const list = listArgument(value, what);
+  const known = read.get(list);
+  if (known?.rids.length === list.length) return known;
+  const rids = new Float64Array(list.length);
+  for (let i = 0; i < list.length; i += 1) rids[i] = ridIn(list[i] as Value, what);
+  const filter = new RidFilter(rids);
+  read.set(list, filter);
+  return filter;
 }
 
 export function ridIn(item: Value, what: string): Rid {
