@@ -101,11 +101,11 @@ export function sparseVectorFrom(
     const dimension = doubleOf(indices[i] as Value);
     const weight = doubleOf(weights[i] as Value);
     if (dimension === undefined || !Number.isInteger(dimension) || dimension < 0)
-      return `index ${i} is no integer of at least 0`;
+      return `index ${dimension ?? 'null'} at position ${i} is no integer of at least 0`;
     if (dimension >= (dimensionCount === 0 ? dimensionBound : dimensionCount))
       return `index ${dimension} is outside of the ${dimensionCount === 0 ? dimensionBound : dimensionCount} dimensions`;
     if (weight === undefined || !Number.isFinite(Math.fround(weight)))
-      return `weight ${i} is no finite number`;
+      return `the weight at position ${i} is no finite number`;
     if (vector.has(dimension)) return `index ${dimension} comes twice`;
     vector.set(dimension, Math.fround(weight));
   }

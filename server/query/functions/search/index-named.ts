@@ -64,7 +64,7 @@ export function requireKind(
   if (index.kind !== kind)
     throw new DatabaseError(
       'Schema',
-      `${what}: index '${index.name}' is not a ${kindNames[kind]} index, but a ${kindNames[index.kind]} one`,
+      `${what}: index '${index.name}' is not a ${kindNames[kind]} index, but ${index.kind === 'LSM_TREE' ? 'an' : 'a'} ${kindNames[index.kind]} one`,
     );
   if (index.state !== 'READY')
     throw new DatabaseError('Busy', `${what}: index '${index.name}' is being built; try again`);

@@ -1,7 +1,7 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { valueKey } from '#core/value/equality.ts';
-import type { Rid, TypeId } from '#core/value/rid.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import { isList, type Value, type ValueList } from '#core/value/value.ts';
 import { type Matches, noMatches } from '#index/text/matches.ts';
 import { moreLikeOptions, searchMoreLike } from '#index/text/more-like.ts';
@@ -9,8 +9,9 @@ import { type TextLimits, defaultTextLimits, searchText } from '#index/text/text
 import { textSettings } from '#index/text/text-keys.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { pausingValue } from '../../evaluate/turns/long-calls.ts';
-import { describe, listArgument, optionsArgument, refusal, ridArgument } from '../arguments.ts';
+import { describe, listArgument, optionsArgument, refusal } from '../arguments.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { ridIn } from './search-rows.ts';
 import { indexNamed, requireKind } from './index-named.ts';
 
 /** What one call searches for. */
@@ -79,11 +80,7 @@ function moreRequest(
   args: readonly Value[],
   what: string,
 ): TextRequest {
-  const rids = listArgument(args[1], what).map((item): Rid => {
-    const rid = ridArgument(item);
-    if (rid === undefined) throw refusal(`${what} requires record ids, not ${describe(item)}`);
-    return rid as Rid;
-  });
+  const rids = listArgument(args[1], what).map((item) => ridIn(item, what));
   if (rids.length === 0) throw refusal(`${what} requires at least one record id`);
   const given = args[2] ?? null;
   const options = moreLikeOptions(
