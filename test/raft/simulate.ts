@@ -1,18 +1,20 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printHistory } from '#test/history/history.ts';
+import { Ledger, type LedgerSum, treeOf } from './simulation/ledger.ts';
 import { optionsOf } from './simulation/options.ts';
 import { labels, Simulation } from './simulation/simulation.ts';
 
 // npm run simulate -- [--seeds 2000] [--from 1] [--hours H] [--first] [--ledger FILE] [--history FILE]
 // Whole groups in virtual time: real cores and logs, simulated disks and links, faults by the seed (simulation/options.ts). A tick stands
 // for 50 ms. One seed in a hundred runs twice and must give the same events. `--hours` goes on from seed to seed for so long, `--first`
-// stops at the first failure, `--ledger` adds a line to a file and tells the sum of all, `--history` keeps what the clients of a failed
-// seed saw.
+// stops at the first failure, `--history` keeps what the clients of a failed seed saw. `--ledger` enters what ran into a file, a line for
+// every 500 seeds, and tells the sums of it: of all, and of the tree that ran last; without `--from` it goes on where the ledger ends.
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '2000' },
-    from: { type: 'string', default: '1' },
+    from: { type: 'string' },
     hours: { type: 'string' },
     first: { type: 'boolean', default: false },
     ledger: { type: 'string' },
@@ -26,7 +28,11 @@ const idlePercentMax = 5;
 const labelPercentMin = 1;
 const seedsThatTell = 1000;
 
-const from = Number(values.from);
+const ledgerEvery = 500;
+
+const ledger = values.ledger === undefined ? undefined : new Ledger(values.ledger);
+const tree = treeOf(join(import.meta.dirname, '../..'));
+const from = Number(values.from ?? ledger?.next() ?? 1);
 const beganMs = Date.now();
 const beganCpu = process.cpuUsage();
 const failed: number[] = [];
@@ -34,6 +40,7 @@ const seen = new Map(labels.map((label) => [label, 0]));
 let seeds = 0;
 let ticks = 0;
 let idle = 0;
+const entered = { seeds: 0, ticks: 0, failed: 0 };
 
 function isOver(): boolean {
   if (values.first && failed.length > 0) return true;
@@ -66,7 +73,9 @@ function runSeed(seed: number): void {
 while (!isOver()) {
   runSeed(from + seeds);
   seeds += 1;
+  if (seeds % ledgerEvery === 0) enter();
 }
+enter();
 const { user, system } = process.cpuUsage(beganCpu);
 const virtualSeconds = (ticks * tickMs) / 1000;
 const problems: string[] = [];
@@ -78,20 +87,32 @@ if (seeds >= seedsThatTell) {
 console.log(JSON.stringify({ from, seeds, idle, ...Object.fromEntries(seen) }));
 for (const problem of problems) console.log(problem);
 const days = virtualSeconds / 86_400;
-if (values.ledger !== undefined) console.log(entered(values.ledger));
+if (ledger !== undefined) {
+  console.log(`ledger: ${sumText(ledger.sum())}`);
+  console.log(`ledger of tree ${tree}: ${sumText(ledger.sum(tree))}`);
+}
 console.log(
   `${days.toFixed(2)} virtual days, ${Math.round(virtualSeconds / ((user + system) / 1e6))} times real time`,
 );
 console.log(`simulate: ${seeds - failed.length} passed, ${failed.length + problems.length} failed`);
 process.exitCode = failed.length + problems.length === 0 ? 0 : 1;
 
-/** One line for each range of seeds; the sum over all of them. */
-function entered(path: string): string {
-  const line = { at: new Date().toISOString(), from, seeds, days: Number(days.toFixed(4)), failed };
-  appendFileSync(path, `${JSON.stringify(line)}\n`);
-  const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];
-  const all = lines.map((text) => JSON.parse(text) as typeof line);
-  const sum = (of: (one: typeof line) => number) => all.reduce((total, one) => total + of(one), 0);
-  const failures = sum((one) => one.failed.length);
-  return `ledger: ${sum((one) => one.seeds)} seeds, ${sum((one) => one.days).toFixed(1)} virtual days, ${failures} failed`;
+/** What ran since the last line. */
+function enter(): void {
+  if (ledger === undefined || seeds === entered.seeds) return;
+  ledger.enter({
+    at: new Date().toISOString(),
+    tree,
+    from: from + entered.seeds,
+    seeds: seeds - entered.seeds,
+    days: Number((((ticks - entered.ticks) * tickMs) / 86_400_000).toFixed(4)),
+    failed: failed.slice(entered.failed),
+  });
+  entered.seeds = seeds;
+  entered.ticks = ticks;
+  entered.failed = failed.length;
+}
+
+function sumText(sum: LedgerSum): string {
+  return `${sum.seeds} seeds, ${sum.days.toFixed(1)} virtual days, ${sum.failed} failed`;
 }
