@@ -1,6 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './terminal.ts';
 
 export interface ApiAnswer {
@@ -16,6 +17,8 @@ export interface ApiRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Readable;
   readonly signal?: AbortSignal;
+  /** An answer that says that nothing was done (503) is not the last word: an election may be on. */
+  readonly isRepeatable?: boolean;
 }
 
 /** Where and as whom. */
@@ -25,6 +28,8 @@ export interface ApiTarget {
   readonly credentials: { readonly user: string; readonly password: string } | undefined;
   /** Certificates of an authority of one's own, PEM. */
   readonly authority: string | undefined;
+  /** Of requests that met an election (`service.ha.clientElection*`); default: none */
+  readonly repeats?: { readonly count: number; readonly delayMs: number };
 }
 
 /** A server, over its public HTTP API. */
@@ -45,7 +50,20 @@ export class ApiClient {
   }
 
   /** As `send`; the body of the answer is read by the caller, also while that of the request is still sent. */
-  open(request: ApiRequest): Promise<IncomingMessage> {
+  async open(request: ApiRequest): Promise<IncomingMessage> {
+    const { count, delayMs } = this.target.repeats ?? { count: 0, delayMs: 0 };
+    const isText = request.body === undefined || typeof request.body === 'string';
+    const countMax = request.isRepeatable === true && isText ? count : 0;
+    for (let repeated = 0; ; repeated++) {
+      const answer = await this.#openOnce(request);
+      if (answer.statusCode !== 503 || repeated >= countMax) return answer;
+      answer.resume();
+      await systemRuntime.timers.sleep(delayMs);
+      request.signal?.throwIfAborted();
+    }
+  }
+
+  #openOnce(request: ApiRequest): Promise<IncomingMessage> {
     const { url, credentials, authority } = this.target;
     const target = new URL(`${url.pathname.replace(/\/$/, '')}/api/v1${request.path}`, url);
     const { body } = request;

@@ -1,6 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import {
+  haClientElectionRetryCount,
+  haClientElectionRetryDelayMs,
+} from '#config/cluster-resync-settings.ts';
+import { variableOf } from '#config/registry.ts';
+import type { SettingSpec } from '#config/setting.ts';
 import { ApiClient } from './api-client.ts';
 import type { Options } from './arguments.ts';
 import { CommandFailure, exitCodes, type Terminal, wrongUse } from './terminal.ts';
@@ -17,7 +23,25 @@ export async function connect(options: Options, terminal: Terminal): Promise<Api
   const user = options.user ?? environment['POLYAD_USER'] ?? 'root';
   const password = await passwordOf(user, options, terminal);
   const authority = await readOptional(options['ca-file']);
-  return new ApiClient({ url, credentials: { user, password }, authority });
+  const repeats = {
+    count: numberOf(haClientElectionRetryCount, environment),
+    delayMs: numberOf(haClientElectionRetryDelayMs, environment),
+  };
+  return new ApiClient({ url, credentials: { user, password }, authority, repeats });
+}
+
+/** As servers take it. */
+function numberOf(
+  spec: SettingSpec<number>,
+  environment: Readonly<Record<string, string | undefined>>,
+): number {
+  const text = environment[variableOf(spec.key)];
+  if (text === undefined) return spec.default;
+  try {
+    return spec.parse(text);
+  } catch (error) {
+    throw wrongUse((error as Error).message);
+  }
 }
 
 function parseUrl(text: string): URL {

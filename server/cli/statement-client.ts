@@ -131,6 +131,8 @@ export class StatementClient {
       path: `/command/${encodeURIComponent(this.database)}`,
       headers: { 'content-type': 'application/json', ...this.#session() },
       body: JSON.stringify(fields),
+      // A session ends with the leadership: what was done in it is gone.
+      isRepeatable: this.#sessionId === undefined,
     } as const;
   }
 

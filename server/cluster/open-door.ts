@@ -9,12 +9,19 @@ import {
   haStalledReplicaResyncDurationMs,
   haTlsEnabled,
 } from '#config/cluster-settings.ts';
+import {
+  haSnapshotGapTolerance,
+  haStaleFollowerLagThreshold,
+  haStaleFollowerRecoveryDurationMs,
+} from '#config/cluster-resync-settings.ts';
+import { snapshotWatchdogMs } from '#config/cluster-rules.ts';
 import { sslEnabled, sslTrustStore, sslTrustStorePassword } from '#config/server-settings.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { readTrustedCertificates } from '#platform/tls-store.ts';
 import type { ClusterDoor } from './cluster-door.ts';
 import type { ClusterView } from './cluster-view.ts';
+import type { ConsensusStatus } from './consensus-port.ts';
 import { Forwarder } from './forwarding/forwarder.ts';
 import { type DialMap, type OwnPorts, PeerAddresses } from './forwarding/peer-addresses.ts';
 import { PeerHttp } from './forwarding/peer-http.ts';
@@ -23,6 +30,7 @@ import { PeerResync } from './management/peer-resync.ts';
 import { ClusterVerify } from './management/verify.ts';
 import { ReadBarrier } from './reads/read-barrier.ts';
 import { CapabilityPoll } from './status/capabilities.ts';
+import { OwnLag, type OwnPosition } from './status/own-lag.ts';
 import { Readiness } from './status/readiness.ts';
 import { ReplicaMonitor } from './status/replica-monitor.ts';
 import { StalledReplicas } from './status/stalled-replicas.ts';
@@ -162,10 +170,16 @@ function startWatches(
     durationMs: () => settings.get(haStalledReplicaResyncDurationMs),
     log,
   });
+  const ownLag = new OwnLag({
+    lagMax: () => settings.get(haStaleFollowerLagThreshold),
+    standstillMs: () => settings.get(haStaleFollowerRecoveryDurationMs),
+    gapMax: () => settings.get(haSnapshotGapTolerance),
+    gapMs: () => snapshotWatchdogMs(settings),
+  });
   const stops = [
     traceLeadership(view.consensus, trace),
     endSessionsWhenDeposed(view, endSessions),
-    sampleRegularly(view, { monitor, stalled }, runtime),
+    sampleRegularly(view, { monitor, stalled, ownLag }, { runtime, log }),
   ];
   return () => {
     for (const stop of stops) stop();
@@ -188,8 +202,16 @@ function onlineDatabases(view: ClusterView): readonly string[] {
 
 function sampleRegularly(
   view: ClusterView,
-  { monitor, stalled }: { readonly monitor: ReplicaMonitor; readonly stalled: StalledReplicas },
-  { clock, timers }: Runtime,
+  {
+    monitor,
+    stalled,
+    ownLag,
+  }: {
+    readonly monitor: ReplicaMonitor;
+    readonly stalled: StalledReplicas;
+    readonly ownLag: OwnLag;
+  },
+  { runtime: { clock, timers }, log }: { readonly runtime: Runtime; readonly log: Log },
 ): () => void {
   let cancel = () => {};
   const sample = () => {
@@ -197,10 +219,32 @@ function sampleRegularly(
     monitor.sample(status, clock.monotonicMs());
     const followers = status.role === 'leader' ? status.progress.map(({ id }) => id) : [];
     void stalled.look(followers, clock.monotonicMs());
+    const reason = ownLag.look(positionOf(view, status), clock.monotonicMs());
+    if (reason !== undefined) fetchAll(view, reason, log);
     cancel = timers.after(sampleEveryMs, sample);
   };
   sample();
   return () => cancel();
+}
+
+function positionOf(view: ClusterView, status: ConsensusStatus): OwnPosition {
+  const { role, leader, commitIndex, firstIndex } = status;
+  return {
+    isLeader: role === 'leader',
+    hasLeader: leader !== undefined,
+    commitIndex,
+    firstIndex,
+    appliedIndex: view.appliedIndex(),
+    isInstalling: view.databases().some(({ status: state }) => state === 'INSTALLING'),
+  };
+}
+
+function fetchAll(view: ClusterView, reason: string, log: Log): void {
+  log.warn(`This server fetches its databases anew: ${reason}`);
+  for (const name of onlineDatabases(view))
+    view.resync?.(name).catch((error: unknown) => {
+      log.error(`database '${name}' is not fetched anew: ${String(error)}`);
+    });
 }
 
 /** By which certificates other servers are told; those of the system when none are set. */

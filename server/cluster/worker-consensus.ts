@@ -14,6 +14,7 @@ import type {
 } from './consensus-port.ts';
 import {
   type ConsensusOptions,
+  type LiveConsensusOptions,
   type FromWorker,
   type Outcome,
   outboxDelayMs,
@@ -171,6 +172,11 @@ export class WorkerConsensus implements ConsensusPort {
   /** Certificates that were replaced: for connections from now on. */
   useTls(tls: RaftTls): void {
     this.#post({ kind: 'tls', tls });
+  }
+
+  /** Settings that were changed. */
+  tune(live: LiveConsensusOptions): void {
+    this.#post({ kind: 'tune', live });
   }
 
   async close(handOverMs: number): Promise<void> {

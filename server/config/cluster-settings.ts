@@ -1,9 +1,19 @@
-import { booleanSetting, choiceSetting, integerSetting, textSetting } from './setting.ts';
+import {
+  booleanSetting,
+  choiceSetting,
+  defineSetting,
+  integerSetting,
+  invalidSetting,
+  textSetting,
+} from './setting.ts';
 
 /* Settings of a cluster that the contract names. They have a meaning with `service.ha.enabled=true` only. */
 
 const whenReplicated = 'with service.ha.enabled=true';
 const restart = { reload: 'restart', fatal: true } as const;
+const live = { reload: 'live', fatal: true } as const;
+
+type Reload = typeof restart | typeof live;
 
 function text(name: string, what: string, standard = '') {
   return textSetting(name, {
@@ -13,36 +23,63 @@ function text(name: string, what: string, standard = '') {
   });
 }
 
-function flag(name: string, what: string, standard: boolean) {
+function flag(name: string, what: string, standard: boolean, when: Reload = restart) {
   return booleanSetting(name, {
-    ...restart,
+    ...when,
     default: standard,
     description: `${what}; ${whenReplicated}`,
   });
 }
 
 function count(name: string, what: string, standard: number, min = 0, max?: number) {
-  return integerSetting(name, {
-    ...restart,
-    default: standard,
-    min,
-    ...(max === undefined ? undefined : { max }),
-    description: `${what}; ${whenReplicated}`,
-  });
+  return integerSetting(name, { ...restart, ...bounded(what, standard, min, max) });
+}
+
+/** May be changed while the server runs. */
+function liveCount(name: string, what: string, standard: number, min = 0, max?: number) {
+  return integerSetting(name, { ...live, ...bounded(what, standard, min, max) });
+}
+
+function bounded(what: string, standard: number, min: number, max: number | undefined) {
+  const description = `${what}; ${whenReplicated}`;
+  return { default: standard, min, ...(max === undefined ? undefined : { max }), description };
 }
 
 export const haServerList = text('ha.serverList', 'Peers, [name@]host:raftPort:httpPort, ...');
 export const haRaftPort = count('ha.raftPort', 'Port between members', 2434, 1, 65_535);
-export const haClusterName = text('ha.clusterName', 'Name of the cluster', 'service');
-export const haQuorum = choiceSetting('ha.quorum', {
+export const haClusterName = defineSetting('ha.clusterName', {
+  ...restart,
+  default: 'service',
+  parse(name) {
+    if (name.trim() !== '' && !name.includes(':')) return name;
+    throw invalidSetting('ha.clusterName', name, "a name that is not blank and has no ':'");
+  },
+  description: `Name of the cluster; ${whenReplicated}`,
+});
+const quorums = ['majority', 'all'] as const;
+/** Of the time when members were counted by hand. */
+const removedQuorums = ['none', 'one', 'two', 'three'];
+export const haQuorum = defineSetting<'majority' | 'all'>('ha.quorum', {
   ...restart,
   default: 'majority',
-  choices: ['majority', 'all'],
+  parse(given) {
+    const word = given.trim().toLowerCase();
+    const found = quorums.find((quorum) => quorum === word);
+    if (found !== undefined) return found;
+    const hint = removedQuorums.includes(word) ? `; '${word}' was removed` : '';
+    throw invalidSetting('ha.quorum', given, `one of ${quorums.join(', ')}${hint}`);
+  },
   description: `Members that acknowledge a commit; ${whenReplicated}`,
 });
-export const haQuorumTimeout = count('ha.quorumTimeout', 'Wait for the quorum (ms)', 10_000, 1);
+export const haQuorumTimeout = liveCount(
+  'ha.quorumTimeout',
+  'Wait for the quorum (ms)',
+  10_000,
+  100,
+  600_000,
+);
 export const haReadConsistency = choiceSetting('ha.readConsistency', {
-  ...restart,
+  ...live,
   default: 'read_your_writes',
   choices: ['eventual', 'read_your_writes', 'linearizable'],
   description: `What a read on a follower may miss; ${whenReplicated}`,
@@ -89,25 +126,25 @@ export const haBootstrapTimeoutMs = count(
   120_000,
   1000,
 );
-export const haGroupCommitQueueSize = count(
+export const haGroupCommitQueueSize = liveCount(
   'ha.groupCommitQueueSize',
   'Transactions that may wait for a quorum',
   10_000,
   1,
 );
-export const haGroupCommitOfferTimeout = count(
+export const haGroupCommitOfferTimeout = liveCount(
   'ha.groupCommitOfferTimeout',
   'Wait for a place in that queue (ms)',
   100,
 );
 export const haRaftPersistStorage = flag('ha.raftPersistStorage', 'The log outlives a stop', true);
 export const haRaftStorageDirectory = text('ha.raftStorageDirectory', 'Parent of the log');
-export const haPeerUnreachableThreshold = count(
+export const haPeerUnreachableThreshold = liveCount(
   'ha.peerUnreachableThreshold',
   'Silence after which a follower is unreachable (ms); 0: never',
   10_000,
 );
-export const haPeerChannelResetDuration = count(
+export const haPeerChannelResetDuration = liveCount(
   'ha.peerChannelResetDuration',
   'Time unreachable after which its channel is opened anew (ms); 0: never',
   60_000,
@@ -116,8 +153,9 @@ export const haPeerChannelResetEscalation = flag(
   'ha.peerChannelResetEscalation',
   'Leadership moves when that did not help',
   true,
+  live,
 );
-export const haStalledReplicaResyncDurationMs = count(
+export const haStalledReplicaResyncDurationMs = liveCount(
   'ha.stalledReplicaResyncDurationMs',
   'Standstill after which a follower is filled anew (ms); 0: never',
   60_000,
@@ -141,7 +179,7 @@ export const haTlsTrustCertCollectionFile = text(
   'Certificates that members trust, PEM',
 );
 export const haTlsMutualAuth = flag('ha.tls.mutualAuth', 'Members show a certificate', true);
-export const haLogVerbose = count('ha.logVerbose', 'Detail of the log', 0, 0, 3);
+export const haLogVerbose = liveCount('ha.logVerbose', 'Detail of the log', 0, 0, 3);
 export const haK8sSuffix = text('ha.k8sSuffix', 'DNS suffix of other members');
 export const haPeerAllowlistStartupGraceMs = count(
   'ha.peerAllowlistStartupGraceMs',

@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { editDistance } from '#core/text/edit-distance.ts';
 import * as betweenDoors from './cluster-http-settings.ts';
 import * as ofClusterLogs from './cluster-log-settings.ts';
+import * as ofClusterResyncs from './cluster-resync-settings.ts';
 import * as ofClusters from './cluster-settings.ts';
 import * as ofRedis from './redis-settings.ts';
 import * as ofServer from './server-settings.ts';
@@ -14,6 +15,7 @@ import { settingPrefix, type SettingSpec } from './setting.ts';
 export const allSettings: readonly SettingSpec<unknown>[] = Object.values({
   ...betweenDoors,
   ...ofClusterLogs,
+  ...ofClusterResyncs,
   ...ofClusters,
   ...ofCypher,
   ...ofRedis,

@@ -326,10 +326,6 @@ export const serverHttpIdempotencyMaxBodySize = sizeSetting('server.httpIdempote
   default: MiB,
   description: 'Largest answer that is kept for repetition',
 });
-export const haIdempotencyCacheTtlMs = integerSetting('ha.idempotencyCacheTtlMs', {
-  default: 60_000,
-  description: 'How long answers are kept for repetition by X-Request-Id (ms)',
-});
 export const serverApiTokenMax = integerSetting('server.apiTokenMax', {
   default: 10_000,
   min: 1,

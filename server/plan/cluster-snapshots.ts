@@ -15,6 +15,13 @@ import { DatabaseArchives } from '#cluster/snapshot/database-archives.ts';
 import { SnapshotInstaller } from '#cluster/snapshot/snapshot-installer.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
 import {
+  haAutoAcquireDatabases,
+  haResyncCatchupLagThreshold,
+  haResyncProgressInterval,
+  haResyncProgressLogging,
+  haSnapshotDownloadTimeout,
+} from '#config/cluster-resync-settings.ts';
+import {
   haSnapshotInstallRetries,
   haSnapshotInstallRetryBaseMs,
   haSnapshotMaxConcurrent,
@@ -87,6 +94,11 @@ export class SnapshotPlan {
       http: () => required().http,
       token: () => token.value,
       uuidOf: (name) => catalog.memberNamed(name)?.uuid,
+      silentMsMax: () => settings.get(haSnapshotDownloadTimeout),
+      progressEveryMs: () =>
+        settings.get(haResyncProgressLogging) ? settings.get(haResyncProgressInterval) : 0,
+      caughtUpWithin: () => settings.get(haResyncCatchupLagThreshold),
+      lag: () => Math.max(0, consensus.status().commitIndex - replication().loop.applied),
       retries: () => settings.get(haSnapshotInstallRetries),
       retryBaseMs: () => settings.get(haSnapshotInstallRetryBaseMs),
       progress,
@@ -230,6 +242,7 @@ export class SnapshotPlan {
 
   /** A member of the log that is not here, or that nobody can open (ha.md 9.4, reconcile). */
   #missing(): string | undefined {
+    if (!this.#ground.settings.get(haAutoAcquireDatabases)) return undefined;
     const { databases, catalog } = this.#options;
     const failed = databases.failed();
     return catalog.members().find(({ name }) => failed.includes(name) || !databases.exists(name))

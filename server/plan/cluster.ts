@@ -7,7 +7,7 @@ import { Cluster } from '#cluster/cluster.ts';
 import { parseDialMap } from '#cluster/forwarding/peer-addresses.ts';
 import { sessionIdOf } from '#cluster/forwarding/session-owner.ts';
 import type { ApplyLoopOptions } from '#cluster/replication/apply-loop.ts';
-import { entryKind } from '#cluster/replication/entry-codec.ts';
+import { entryBytesMax, entryKind } from '#cluster/replication/entry-codec.ts';
 import { diskRoom } from '#cluster/replication/disk-room.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
 import { parseServerList, type ServerList } from '#cluster/server-list.ts';
@@ -16,6 +16,7 @@ import { endOf, type RaftTls } from '#cluster/transport/raft-tls.ts';
 import { type Trace, verboseLog } from '#cluster/status/verbose-log.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import {
+  haAppendBufferSize,
   haGroupCommitBatchSize,
   haGroupCommitMaxQueuedBytes,
   haSnapshotInterval,
@@ -49,7 +50,7 @@ import { BootstrapPlan } from './cluster-bootstrap.ts';
 import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
 import { SnapshotPlan, type SnapshotSources } from './cluster-snapshots.ts';
 import { VerifyPlan } from './cluster-verify.ts';
-import { consensusOptions, watchRaftTls } from './consensus-options.ts';
+import { consensusOptions, liveConsensusOptions, watchRaftTls } from './consensus-options.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
 
@@ -236,6 +237,7 @@ export class ClusterPlan {
         batchLengthMax: () => settings.get(haGroupCommitBatchSize),
         quorumTimeoutMs: () => settings.get(haQuorumTimeout),
       },
+      entryBytesMax: Math.min(entryBytesMax, settings.get(haAppendBufferSize)),
       openForApply: (name) => given.databases.openForLog(name),
       marked: given.verify.marked,
       checkpointed: (index) => given.snapshots.snapshots.offer(index),
@@ -366,6 +368,7 @@ export class ClusterPlan {
         this.#certificateEndsAt = endOf(tls);
         consensus.useTls(tls);
       };
+      settings.onChange(() => consensus.tune(liveConsensusOptions(settings)));
       const warn = (text: string) => log.warn(text);
       this.#stopTls = watchRaftTls(settings, this.#list, { clock, timers, everyMs, use, warn });
       return consensus;

@@ -1,17 +1,24 @@
 import { join, resolve } from 'node:path';
-import type { ConsensusOptions } from '#cluster/consensus/worker-messages.ts';
+import type { ConsensusOptions, LiveConsensusOptions } from '#cluster/consensus/worker-messages.ts';
 import type { ServerList } from '#cluster/server-list.ts';
 import { type RaftTls, type RaftTlsFiles, readRaftTls } from '#cluster/transport/raft-tls.ts';
 import { haReplicationLagWarning } from '#config/cluster-http-settings.ts';
 import {
+  haAppendElementLimit,
+  haGroupCommitMaxQueuedBytes,
   haGrpcFlowControlWindow,
   haGrpcMessageSizeMax,
   haHealthCheckInterval,
   haLogPurgeGap,
+  haLogPurgeUptoSnapshot,
   haLogSegmentSize,
   haRaftStorageMinFreeSpacePerc,
   haRatisRestartMaxRetries,
 } from '#config/cluster-log-settings.ts';
+import {
+  haDivergedFollowerMaxReformats,
+  haDivergedFollowerRecovery,
+} from '#config/cluster-resync-settings.ts';
 import {
   haAutoJoin,
   haK8sSuffix,
@@ -36,10 +43,10 @@ import {
   haTlsPrivateKeyFile,
   haTlsTrustCertCollectionFile,
 } from '#config/cluster-settings.ts';
-import type { SettingsReader } from '#config/effective-settings.ts';
+import { checkClusterSettings } from '#config/cluster-rules.ts';
+import type { Settings, SettingsReader } from '#config/effective-settings.ts';
 import type { SettingSpec } from '#config/setting.ts';
 import { haK8s, serverHttpIncomingHost, serverName } from '#config/server-settings.ts';
-import { DatabaseError } from '#core/errors.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
 
@@ -60,18 +67,14 @@ export interface OptionsGround {
 
 /** @throws DatabaseError `InvalidSetting` */
 export function consensusOptions(
-  settings: SettingsReader,
+  settings: Settings,
   { peers, self }: ServerList,
   ground: OptionsGround,
 ): ConsensusOptions {
   const { root, dialMap } = ground;
+  for (const text of checkClusterSettings(settings)) ground.warn(text);
   const minMs = settings.get(haElectionTimeoutMin);
   const maxMs = settings.get(haElectionTimeoutMax);
-  if (maxMs <= minMs)
-    throw new DatabaseError(
-      'InvalidSetting',
-      `${haElectionTimeoutMax.key} (${maxMs}) must be greater than ${haElectionTimeoutMin.key} (${minMs})`,
-    );
   const tickMs = Math.min(tickMsMax, Math.max(tickMsMin, Math.round(minMs / ticksPerTimeout)));
   return {
     self: self.id,
@@ -101,6 +104,8 @@ export function consensusOptions(
       electionTicksMin: Math.max(10, Math.round(minMs / tickMs)),
       electionTicksMax: Math.max(12, Math.round(maxMs / tickMs)),
       tellsCommitLater: true,
+      messageEntriesMax: settings.get(haAppendElementLimit),
+      uncommittedBytesMax: settings.get(haGroupCommitMaxQueuedBytes),
     },
     tickMs,
     segmentBytes: settings.get(haLogSegmentSize),
@@ -113,12 +118,23 @@ export function consensusOptions(
     startMode: settings.get(haStartMode),
     formsWithoutAbsent: settings.get(haK8s),
     joinsByItself: settings.get(haK8s) && settings.get(haAutoJoin),
-    unreachableMs: settings.get(haPeerUnreachableThreshold),
-    channelResetMs: settings.get(haPeerChannelResetDuration),
-    escalates: settings.get(haPeerChannelResetEscalation),
+    ...liveConsensusOptions(settings),
+    purgesForAll: settings.get(haLogPurgeUptoSnapshot),
+    reformatsMax: settings.get(haDivergedFollowerRecovery)
+      ? settings.get(haDivergedFollowerMaxReformats)
+      : 0,
     healthCheckMs: settings.get(haHealthCheckInterval),
     restartsMax: settings.get(haRatisRestartMaxRetries),
     freePercMin: settings.get(haRaftStorageMinFreeSpacePerc),
+  };
+}
+
+/** What may change while the server runs. */
+export function liveConsensusOptions(settings: SettingsReader): LiveConsensusOptions {
+  return {
+    unreachableMs: settings.get(haPeerUnreachableThreshold),
+    channelResetMs: settings.get(haPeerChannelResetDuration),
+    escalates: settings.get(haPeerChannelResetEscalation),
     lagEntriesMax: settings.get(haReplicationLagWarning),
   };
 }

@@ -12,6 +12,8 @@ export interface RaftLimits {
   readonly checkQuorum: boolean;
   /** Bytes of one append message; a larger entry travels alone. */
   readonly messageBytesMax: number;
+  /** Entries of one append message. */
+  readonly messageEntriesMax: number;
   readonly windowMessagesMax: number;
   readonly windowBytesMax: number;
   readonly uncommittedBytesMax: number;
@@ -34,6 +36,7 @@ export const defaultRaftLimits: RaftLimits = {
   preVote: true,
   checkQuorum: true,
   messageBytesMax: mebi,
+  messageEntriesMax: 64,
   windowMessagesMax: 64,
   windowBytesMax: 8 * mebi,
   uncommittedBytesMax: 256 * mebi,

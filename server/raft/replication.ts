@@ -77,7 +77,9 @@ function sendAppend(state: RaftState, to: PeerId, mayBeEmpty: boolean): boolean 
   if (logTerm === 'unavailable') return waitFor(state, previous);
   let entries: readonly Entry[] = [];
   if (peer.state === 'probe' || !peer.isWindowFull) {
-    const found = log.entries(peer.next, log.lastIndex + 1, state.limits.messageBytesMax);
+    const { messageBytesMax, messageEntriesMax } = state.limits;
+    const end = Math.min(log.lastIndex + 1, peer.next + messageEntriesMax);
+    const found = log.entries(peer.next, end, messageBytesMax);
     if (found === 'compacted') return sendSnapshot(state, to, peer);
     if (found === 'unavailable') return waitFor(state, peer.next);
     entries = found;

@@ -52,9 +52,10 @@ test('keys are taken with or without prefix, in any case, and as exact variable 
 test('the batch of group commit has a variable of its own, which is checked as the setting', () => {
   const env = { HA_RAFT_GROUP_COMMIT_BATCH_SIZE: '77' };
   assert.equal(load({ env }).settings.get(haGroupCommitBatchSize), 77);
-  const { warnings, settings } = load({ env: { HA_RAFT_GROUP_COMMIT_BATCH_SIZE: '0' } });
-  assert.match(warnings.join(), /HA_RAFT_GROUP_COMMIT_BATCH_SIZE/);
-  assert.equal(settings.get(haGroupCommitBatchSize), 500);
+  assert.throws(
+    () => load({ env: { HA_RAFT_GROUP_COMMIT_BATCH_SIZE: '0' } }),
+    /groupCommitBatchSize is '0'; it must be a whole number from 1 to 10000.*HA_RAFT_GROUP_COMMIT_BATCH_SIZE/,
+  );
 });
 
 test('quotes keep blanks in SERVICE_SETTINGS', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as clusterHttpSettings from '#config/cluster-http-settings.ts';
 import * as clusterLogSettings from '#config/cluster-log-settings.ts';
+import * as clusterResyncSettings from '#config/cluster-resync-settings.ts';
 import * as clusterSettings from '#config/cluster-settings.ts';
 import * as databaseSettings from '#config/settings.ts';
 import * as serverSettings from '#config/server-settings.ts';
@@ -12,6 +13,7 @@ const all: Readonly<Record<string, unknown>> = {
   ...serverSettings,
   ...clusterSettings,
   ...clusterLogSettings,
+  ...clusterResyncSettings,
   ...clusterHttpSettings,
 };
 

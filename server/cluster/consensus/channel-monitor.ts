@@ -42,13 +42,13 @@ export const channelResetsMax = 5;
 const cooldownMs = 30 * 60_000;
 
 export class ChannelMonitor {
-  readonly #policy: ChannelPolicy;
+  policy: ChannelPolicy;
   readonly #episodes = new Map<PeerId, Episode>();
   /** Outlives changes of leadership: two servers must not hand the lead to and fro. */
   readonly #escalatedMs = new Map<PeerId, number>();
 
   constructor(policy: ChannelPolicy) {
-    this.#policy = policy;
+    this.policy = policy;
   }
 
   /** The node leads no longer. */
@@ -62,7 +62,7 @@ export class ChannelMonitor {
     nowMs: number,
     targetFor: (wedged: PeerId) => PeerId | undefined,
   ): readonly ChannelAction[] {
-    const { unreachableMs } = this.#policy;
+    const { unreachableMs } = this.policy;
     const present = new Set(followers.map(({ id }) => id));
     for (const id of this.#episodes.keys()) if (!present.has(id)) this.#episodes.delete(id);
     if (unreachableMs === 0) return [];
@@ -84,7 +84,7 @@ export class ChannelMonitor {
     targetFor: (wedged: PeerId) => PeerId | undefined,
   ): ChannelAction | undefined {
     const { id, silentMs } = follower;
-    const { resetMs } = this.#policy;
+    const { resetMs } = this.policy;
     const episode = this.#episodes.get(id);
     if (episode === undefined) {
       this.#episodes.set(id, { attempts: 0, lastActionMs: nowMs, isOver: false });
@@ -118,7 +118,7 @@ export class ChannelMonitor {
     nowMs: number,
     to: PeerId | undefined,
   ): ChannelAction {
-    if (!this.#policy.escalates) return { kind: 'give-up', id, reason: 'disabled' };
+    if (!this.policy.escalates) return { kind: 'give-up', id, reason: 'disabled' };
     if (isKnownDead) return { kind: 'give-up', id, reason: 'connection refused' };
     if (this.isCoolingDown(id, nowMs)) return { kind: 'give-up', id, reason: 'cooldown' };
     if (to === undefined) return { kind: 'give-up', id, reason: 'no eligible peer' };

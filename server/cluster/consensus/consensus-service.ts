@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
@@ -15,11 +14,13 @@ import type { Outbox } from '../outbox.ts';
 import { packEntries, unpackEntries } from '../packed-entries.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import type { UnaryName } from '../transport/peer-channel.ts';
-import { PeerAllowlist } from '../transport/peer-allowlist.ts';
+import type { PeerAllowlist } from '../transport/peer-allowlist.ts';
 import { RaftServer } from '../transport/raft-server.ts';
+import { allowlistOf } from './allowed-hosts.ts';
+import { awaitedOf } from './awaited-followers.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
-import { findGroup, type Formation, type Hello } from './formation.ts';
+import { findGroup, type Formation, type Hello, helloOf } from './formation.ts';
 import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt } from './log-health.ts';
@@ -34,6 +35,8 @@ import type {
   WorkerStart,
 } from './worker-messages.ts';
 
+/** After so long a log that is set aside is none of a row (ha.md 9.7). */
+const healthyMs = 300_000;
 const joinPauseMs = 1000;
 /** Pauses without a leader between two requests of a member that may have left. */
 const joinAgainEvery = 5;
@@ -41,7 +44,7 @@ const pollMs = 20;
 
 /** Consensus as a whole, in its own thread (ha.md 1.3): it never waits for the main thread. */
 export class ConsensusService {
-  readonly #options: ConsensusOptions;
+  #options: ConsensusOptions;
   readonly #runtime: Runtime;
   readonly #outbox: Outbox<FromWorker>;
   readonly #store: LogStore;
@@ -76,11 +79,14 @@ export class ConsensusService {
       cacheBytesMax: options.cacheBytesMax,
       purgeGap: options.purgeGap,
       wipes: !options.persists,
+      // Whoever is alone has nobody to get it from.
+      reformatsMax: options.declared.length > 1 ? options.reformatsMax : 0,
       onFlush: (tookMs) => service.#health.flushed(tookMs),
     });
     const service: ConsensusService = new ConsensusService(options, runtime, outbox, store);
     await service.#server.listen();
     service.#checkLater();
+    service.#tellOfLog();
     void service.#begin();
     return service;
   }
@@ -141,7 +147,11 @@ export class ConsensusService {
     });
     this.#doorkeeper = this.#makeDoorkeeper();
     this.#watch = this.#makeWatch();
-    this.#allowlist = this.#makeAllowlist();
+    this.#allowlist = allowlistOf(options, {
+      runtime,
+      conf: () => this.#driver?.conf,
+      warn: (text) => outbox.post({ kind: 'log', level: 'warn', text }),
+    });
     this.#allowlist?.watch();
   }
 
@@ -157,23 +167,6 @@ export class ConsensusService {
       askMembers: async (id) =>
         ((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello).members ?? [],
       report: (text) => this.#outbox.post({ kind: 'log', level: 'error', text }),
-    });
-  }
-
-  #makeAllowlist(): PeerAllowlist | undefined {
-    const { allowlist, declared } = this.#options;
-    if (allowlist === undefined) return undefined;
-    const hostOf = (id: PeerId) => id.replace(/_\d+$/, '');
-    return new PeerAllowlist({
-      ...allowlist,
-      runtime: this.#runtime,
-      hosts: () => {
-        const conf = this.#driver?.conf;
-        const members = conf === undefined ? [] : [...membersOf(conf).keys()];
-        return [...new Set([...declared.map(({ id }) => id), ...members].map(hostOf))];
-      },
-      resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
-      warn: (text) => this.#outbox.post({ kind: 'log', level: 'warn', text }),
     });
   }
 
@@ -233,7 +226,9 @@ export class ConsensusService {
 
   async #find(): Promise<Formation | undefined> {
     const found = await findGroup({
-      options: this.#options,
+      options: this.#store.identity.mustJoin
+        ? { ...this.#options, startMode: 'join' }
+        : this.#options,
       runtime: this.#runtime,
       storageId: this.#store.identity.storageId,
       ask: async ({ id }) =>
@@ -318,23 +313,9 @@ export class ConsensusService {
 
   #hello(): Hello {
     const { identity, tail } = this.#store;
+    const { clusterName, self } = this.#options;
     const status = this.#driver?.status();
-    const { clusterId, firstConf } = identity;
-    return {
-      clusterName: this.#options.clusterName,
-      clusterId,
-      peer: this.#options.self,
-      storage: identity.storageId,
-      lastIndex: tail.lastIndex(),
-      term: status?.term ?? 0,
-      admitted: identity.admitted,
-      leader: status?.leader,
-      members: status === undefined ? [] : [...membersOf(status.conf).keys()],
-      formation:
-        clusterId === undefined || firstConf === undefined
-          ? undefined
-          : { clusterId, conf: firstConf },
-    };
+    return helloOf({ clusterName, self, identity, lastIndex: tail.lastIndex(), status });
   }
 
   #receive(envelope: Envelope): string | undefined {
@@ -402,6 +383,10 @@ export class ConsensusService {
         this.#server.useTls(message.tls);
         this.#peers.useTls(message.tls);
         return;
+      case 'tune':
+        this.#options = { ...this.#options, ...message.live };
+        this.#watch.tune(message.live);
+        return;
       case 'pin':
         this.#pins.set(message.id, message.index);
         return;
@@ -447,7 +432,8 @@ export class ConsensusService {
     if (wanted === undefined || status === undefined || wanted.index > status.applied) return;
     this.#wantedOffer = undefined;
     const { tail } = this.#store;
-    const index = Math.min(wanted.index, ...this.#pins.values());
+    const awaited = awaitedOf(status, this.#options, (id) => this.#isReachable(id));
+    const index = Math.min(wanted.index, ...this.#pins.values(), ...awaited);
     const term = tail.term(index);
     const known = tail.snapshotMeta();
     if (typeof term !== 'number' || index < status.confIndex || index <= (known?.index ?? 0))
@@ -553,6 +539,21 @@ export class ConsensusService {
   #logFailed(error: Error): void {
     this.#health.failed(error);
     this.#publish();
+  }
+
+  /** A log that was set aside (ha.md 3.5): others see it by the storage id, operators by this. */
+  #tellOfLog(): void {
+    const { setAside } = this.#store;
+    if (setAside !== undefined)
+      this.#outbox.post({
+        kind: 'log',
+        level: 'error',
+        text: `${setAside}; the log is set aside, and this server joins its cluster anew with an empty one`,
+      });
+    this.#runtime.timers.after(healthyMs, () => {
+      if (this.#raftState === 'RUNNING' && this.#store.identity.admitted)
+        this.#store.healthy().catch(() => {});
+    });
   }
 
   #checkLater(): void {

@@ -1,5 +1,8 @@
 import type { Runtime } from '#core/runtime.ts';
+import { membersOf } from '#raft/membership.ts';
+import type { NodeStatus } from '#raft/node.ts';
 import type { ConfState, Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type { Identity } from '../log-store/raft-directory.ts';
 import type { ConsensusOptions, DeclaredMember } from './worker-messages.ts';
 
 /** What a member says of itself before anything else (ha.md 4.1 Hello). Requests and replies have one shape. */
@@ -22,6 +25,36 @@ export interface Hello {
 export interface Formation {
   readonly clusterId: string;
   readonly conf: ConfState;
+}
+
+/** What a member says of itself. */
+export function helloOf({
+  clusterName,
+  self,
+  identity,
+  lastIndex,
+  status,
+}: {
+  readonly clusterName: string;
+  readonly self: PeerId;
+  readonly identity: Identity;
+  readonly lastIndex: Index;
+  readonly status: NodeStatus | undefined;
+}): Hello {
+  const { clusterId, firstConf, storageId: storage, admitted } = identity;
+  const isFormed = clusterId !== undefined && firstConf !== undefined;
+  return {
+    clusterName,
+    clusterId,
+    peer: self,
+    storage,
+    lastIndex,
+    term: status?.term ?? 0,
+    admitted,
+    leader: status?.leader,
+    members: status === undefined ? [] : [...membersOf(status.conf).keys()],
+    formation: isFormed ? { clusterId, conf: firstConf } : undefined,
+  };
 }
 
 export interface FormationPort {

@@ -2,10 +2,15 @@ import type { Cancel, Runtime } from '#core/runtime.ts';
 import type { NodeStatus } from '#raft/node.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { Transferred } from '../consensus-port.ts';
-import { type ChannelAction, ChannelMonitor, GrayLeader } from './channel-monitor.ts';
+import {
+  type ChannelAction,
+  ChannelMonitor,
+  type ChannelPolicy,
+  GrayLeader,
+} from './channel-monitor.ts';
 import { PriorityYield } from './lead-targets.ts';
 import type { Peers } from './peers.ts';
-import type { ConsensusOptions } from './worker-messages.ts';
+import type { ConsensusOptions, LiveConsensusOptions } from './worker-messages.ts';
 
 export interface LeaderWatchPort {
   readonly options: ConsensusOptions;
@@ -35,10 +40,14 @@ export class LeaderWatch {
 
   constructor(port: LeaderWatchPort) {
     this.#port = port;
-    const { unreachableMs, channelResetMs, escalates, limits, tickMs } = port.options;
-    this.#channels = new ChannelMonitor({ unreachableMs, resetMs: channelResetMs, escalates });
+    const { limits, tickMs } = port.options;
+    this.#channels = new ChannelMonitor(policyOf(port.options));
     this.#yield = new PriorityYield(port.options.self);
     this.#gray = new GrayLeader(limits.electionTicksMax * tickMs);
+  }
+
+  tune(live: LiveConsensusOptions): void {
+    this.#channels.policy = policyOf(live);
   }
 
   start(): void {
@@ -146,4 +155,12 @@ export class LeaderWatch {
     const name = this.#port.options.declared.find((known) => known.id === id)?.name;
     return name === undefined || name === id ? id : `${name} (${id})`;
   }
+}
+
+function policyOf({
+  unreachableMs,
+  channelResetMs: resetMs,
+  escalates,
+}: LiveConsensusOptions): ChannelPolicy {
+  return { unreachableMs, resetMs, escalates };
 }

@@ -47,6 +47,7 @@ export type ToWorker =
     }
   | { readonly kind: 'close'; readonly id: number; readonly handOverMs: number }
   | { readonly kind: 'tls'; readonly tls: RaftTls }
+  | { readonly kind: 'tune'; readonly live: LiveConsensusOptions }
   | { readonly kind: 'pong' };
 
 export type Outcome = Proposed | Index | Transferred | MembershipChanged | 'closed' | 'timeout';
@@ -72,7 +73,18 @@ export interface DeclaredMember {
   readonly priority: number;
 }
 
-export interface ConsensusOptions {
+/** May change while consensus runs. */
+export interface LiveConsensusOptions {
+  readonly unreachableMs: number;
+  /** How long a follower is unreachable before its channels are opened anew; 0: they stay. */
+  readonly channelResetMs: number;
+  /** Leadership moves when that did not help. */
+  readonly escalates: boolean;
+  /** Who is further behind does not get the lead. */
+  readonly lagEntriesMax: number;
+}
+
+export interface ConsensusOptions extends LiveConsensusOptions {
   readonly self: PeerId;
   readonly declared: readonly DeclaredMember[];
   readonly clusterName: string;
@@ -107,16 +119,14 @@ export interface ConsensusOptions {
   /** Declared members that are absent when a group forms are left out. */
   readonly formsWithoutAbsent: boolean;
   readonly joinsByItself: boolean;
-  readonly unreachableMs: number;
-  /** How long a follower is unreachable before its channels are opened anew; 0: they stay. */
-  readonly channelResetMs: number;
-  /** Leadership moves when that did not help. */
-  readonly escalates: boolean;
+  /** The log goes up to a checkpoint although a member that can be reached has not got all of it. */
+  readonly purgesForAll?: boolean;
+  /** Damaged logs in a row that are set aside, to join anew; 0: the start is refused (ha.md 3.5). */
+  readonly reformatsMax?: number;
   readonly healthCheckMs: number;
   readonly restartsMax: number;
   /** Below this share of free space the log is compacted; 0: never. */
   readonly freePercMin: number;
-  readonly lagEntriesMax: number;
 }
 
 export interface WorkerStart {

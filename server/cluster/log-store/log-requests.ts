@@ -15,6 +15,8 @@ export type LogRequest =
       readonly newestBytesMax: number;
       /** `ha.raftPersistStorage` false: what is there goes first (ha.md 3.8). */
       readonly wipes: boolean;
+      /** Damaged logs in a row that are set aside, to begin with none; 0, the default: a damaged log is refused (ha.md 3.5). */
+      readonly reformatsMax?: number;
     }
   | { readonly kind: 'append'; readonly job: LogJob }
   | { readonly kind: 'read'; readonly low: Index; readonly high: Index; readonly bytesMax: number }
@@ -23,9 +25,13 @@ export type LogRequest =
   | { readonly kind: 'identity'; readonly identity: Identity }
   /** Nothing: its answer says that everything before is done. */
   | { readonly kind: 'barrier' }
+  /** It has served well: logs that were set aside count no more. */
+  | { readonly kind: 'healthy' }
   | { readonly kind: 'close' };
 
 export interface OpenedLog extends Recovered {
+  /** Why the log that was there is set aside. */
+  readonly setAside?: string | undefined;
   readonly identity: Identity;
   readonly snapshot: SnapshotMeta | undefined;
 }

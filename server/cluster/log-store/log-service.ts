@@ -4,6 +4,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index } from '#raft/vocabulary.ts';
 import { lockDirectory } from './directory-lock.ts';
 import type { LogRequest, OpenedLog } from './log-requests.ts';
+import { finishSettingAside, forgetReformats, isDamage, setLogAside } from './set-aside.ts';
 import {
   openIdentity,
   readSnapshotMeta,
@@ -126,6 +127,9 @@ export class LogService {
         writeIdentity(this.#directory, request.identity);
         this.#required().clusterId = request.identity.clusterId;
         return undefined;
+      case 'healthy':
+        forgetReformats(this.#directory);
+        return undefined;
       case 'barrier':
         this.#required();
         return undefined;
@@ -139,13 +143,21 @@ export class LogService {
     }
   }
 
-  #open({
-    directory,
-    peerId,
-    segmentBytes,
-    newestBytesMax,
-    wipes,
-  }: Extract<LogRequest, { kind: 'open' }>): OpenedLog {
+  #open(request: OpenRequest): OpenedLog {
+    const { directory, peerId, reformatsMax = 0 } = request;
+    try {
+      return this.#openAsItIs(request);
+    } catch (error) {
+      // What others were told of is not given up while this process runs.
+      if (this.#promised > 0 || reformatsMax === 0 || !isDamage(error)) throw error;
+      this.#log?.abandon();
+      this.#log = undefined;
+      setLogAside(directory, peerId, { reformatsMax, reason: error.message });
+      return { ...this.#openAsItIs(request), setAside: error.message };
+    }
+  }
+
+  #openAsItIs({ directory, peerId, segmentBytes, newestBytesMax, wipes }: OpenRequest): OpenedLog {
     mkdirSync(directory, { recursive: true });
     this.#unlock ??= lockDirectory(directory);
     if (wipes)
@@ -155,6 +167,7 @@ export class LogService {
     this.#log?.abandon();
     this.#log = undefined;
     this.#directory = directory;
+    finishSettingAside(directory, peerId);
     const identity = openIdentity(directory, peerId);
     const snapshot = readSnapshotMeta(directory);
     const { log, recovered } = SegmentLog.open({
@@ -177,6 +190,8 @@ export class LogService {
     return { identity, snapshot, ...recovered };
   }
 }
+
+type OpenRequest = Extract<LogRequest, { kind: 'open' }>;
 
 export type Answer =
   | { readonly value: OpenedLog | readonly Entry[] | undefined; readonly flushMs?: number }

@@ -22,6 +22,8 @@ export interface LogStoreOptions {
   /** Entries that stay behind a checkpoint, for followers that are a little late. */
   readonly purgeGap: number;
   readonly wipes: boolean;
+  /** Damaged logs in a row that are set aside; default: none */
+  readonly reformatsMax?: number | undefined;
   /** Told of each append, in the order of the appends. */
   readonly onFlush?: (tookMs: number) => void;
 }
@@ -88,8 +90,10 @@ export class LogStore {
   /** Reads everything anew; also the way out of a failure. */
   async reopen(): Promise<void> {
     const { directory, peerId, segmentBytes, cacheBytesMax: newestBytesMax, wipes } = this.#options;
+    const { reformatsMax = 0 } = this.#options;
     const isFirst = this.#opened === nothingOpened;
-    const open = { directory, peerId, segmentBytes, newestBytesMax, wipes: wipes && isFirst };
+    const places = { directory, peerId, segmentBytes, newestBytesMax };
+    const open = { ...places, wipes: wipes && isFirst, reformatsMax };
     this.#opened = (await this.#ask({ kind: 'open', ...open }))?.value ?? nothingOpened;
     this.tail = new MemoryTail(this.#options.cacheBytesMax, this.#opened.snapshot);
     this.tail.recover(this.#opened);
@@ -131,6 +135,16 @@ export class LogStore {
   async setIdentity(identity: Identity): Promise<void> {
     await this.#ask({ kind: 'identity', identity });
     this.#opened = { ...this.#opened, identity };
+  }
+
+  /** Why the log that was there is set aside; undefined: it is not. */
+  get setAside(): string | undefined {
+    return this.#opened.setAside;
+  }
+
+  /** It has served well for a while. */
+  async healthy(): Promise<void> {
+    await this.#ask({ kind: 'healthy' });
   }
 
   async close(): Promise<void> {

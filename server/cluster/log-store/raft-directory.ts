@@ -14,6 +14,8 @@ export interface Identity {
   readonly firstConf: ConfState | undefined;
   /** The configuration names this storage (ha.md 8.2). */
   readonly admitted: boolean;
+  /** It had a log that was lost: it joins its cluster and never forms one. */
+  readonly mustJoin?: boolean;
   readonly format: number;
 }
 

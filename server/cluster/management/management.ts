@@ -1,4 +1,5 @@
 import { haRaftPort } from '#config/cluster-settings.ts';
+import { haSecuritySeedRetryTimeout } from '#config/cluster-resync-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -73,12 +74,31 @@ export class ClusterManagement {
       voter: changed.isVoter,
       configurationIndex: changed.configurationIndex,
     };
-    if (changed.isVoter || isLearner) return done(body);
+    if (changed.isVoter || isLearner) {
+      if (await this.#hasUsers(member.id)) return done(body);
+      const why = `Peer ${member.id} is a member, and has not got the users of the cluster yet; ask again`;
+      return refused(503, why, { ...body, failedSeeds: [usersFile] });
+    }
     return refused(
       504,
       `Peer ${member.id} did not catch up in ${timeoutMs} ms; it stays a learner until it has`,
       body,
     );
+  }
+
+  /** Users are entries of the log: who has all that is committed now has them (ha.md 5.12 rule 7). Others than the leader cannot tell. */
+  async #hasUsers(id: PeerId): Promise<boolean> {
+    const { clock, timers } = this.#runtime;
+    const { consensus } = this.#view;
+    const { commitIndex } = consensus.status();
+    const untilMs = clock.monotonicMs() + this.#settings.get(haSecuritySeedRetryTimeout);
+    for (;;) {
+      const { role, progress } = consensus.status();
+      const peer = progress.find((one) => one.id === id);
+      if (role !== 'leader' || (peer?.match ?? 0) >= commitIndex) return true;
+      if (clock.monotonicMs() >= untilMs) return false;
+      await timers.sleep(leaderPauseMs);
+    }
   }
 
   /** @throws DatabaseError as `connectTo` */
@@ -262,6 +282,8 @@ export class ClusterManagement {
   }
 }
 
+/** What a new member must have before anything is asked of it. */
+const usersFile = 'server-users.jsonl';
 const noEligiblePeer = refused(
   409,
   'No eligible peer: the others are behind, not reachable or replicas',

@@ -43,8 +43,8 @@ export interface RaftReplicatorOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** @throws DatabaseError `NotLeader`, `QuorumNotReached` when this server does not lead */
   readonly requireTerm: () => Term;
-  /** `service.ha.maxReplicatedEntrySize`, if lower than what every entry may have. */
-  readonly entryBytesMax?: () => number;
+  /** `service.ha.appendBufferSize`, if lower than what every entry may have. */
+  readonly entryBytesMax?: number;
   /** Set with `service.ha.quorum=all`. */
   readonly wholeQuorum?: WholeQuorum | undefined;
 }
@@ -52,12 +52,12 @@ export interface RaftReplicatorOptions {
 /** The log of one database in a cluster: its entries go into the Raft log of the server and come back through the apply loop. */
 export class RaftReplicator implements Replicator {
   readonly #options: RaftReplicatorOptions;
+  readonly entryBytesMax: number;
 
   constructor(options: RaftReplicatorOptions) {
     this.#options = options;
+    this.entryBytesMax = options.entryBytesMax ?? entryBytesMax;
   }
-
-  readonly entryBytesMax = entryBytesMax;
 
   role(): 'leader' | 'follower' {
     return this.#options.seat.ledIn === 0 ? 'follower' : 'leader';
@@ -124,7 +124,7 @@ export class RaftReplicator implements Replicator {
     term: Term,
   ): Promise<LogIndex> {
     const { seat, commits, clock } = this.#options;
-    const bytesMax = Math.min(entryBytesMax, this.#options.entryBytesMax?.() ?? entryBytesMax);
+    const bytesMax = this.entryBytesMax;
     const size = body.length + entryOverhead;
     if (size > bytesMax)
       throw new DatabaseError(

@@ -26,6 +26,8 @@ export interface ClusterReplicationOptions {
   readonly port: ConsensusPort;
   readonly server: ServerEntries;
   readonly bounds: GroupCommitBounds;
+  /** `service.ha.appendBufferSize`, at most what every entry may have. */
+  readonly entryBytesMax?: number;
   /** Opens a member of the log that is closed, or not opened yet; what asks for it stays refused. */
   readonly openForApply: (name: string) => Promise<void>;
   /** Where the leader is reached, for the error that names it. */
@@ -153,6 +155,7 @@ export class ClusterReplication implements Replication, ServerProposer {
       clock: runtime.clock,
       requireTerm: () => this.requireTerm(),
       wholeQuorum: this.#wholeQuorum,
+      entryBytesMax: this.#entryBytesMax,
     });
     return {
       replicator,
@@ -238,6 +241,10 @@ export class ClusterReplication implements Replication, ServerProposer {
     );
   }
 
+  get #entryBytesMax(): number {
+    return this.#options.entryBytesMax ?? entryBytesMax;
+  }
+
   // --- entries of the server
 
   propose(kind: EntryKindNumber, body: Uint8Array): Promise<Index> {
@@ -255,10 +262,10 @@ export class ClusterReplication implements Replication, ServerProposer {
   ): Promise<Index> {
     const term = this.requireTerm();
     const size = body.length + entryOverhead;
-    if (size > entryBytesMax)
+    if (size > this.#entryBytesMax)
       throw new DatabaseError(
         'EntryTooLarge',
-        `an entry of ${size} bytes does not fit into the log, at most ${entryBytesMax} are allowed`,
+        `an entry of ${size} bytes does not fit into the log, at most ${this.#entryBytesMax} are allowed`,
       );
     const wallTimeMs = this.#options.runtime.clock.now();
     const bytes = encodeEntry({ kind, wallTimeMs, txId: 0, database, body });

@@ -1,7 +1,9 @@
 import { createWriteStream } from 'node:fs';
 import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { haSnapshotMaxEntrySize } from '#config/cluster-resync-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
@@ -30,6 +32,14 @@ export interface SnapshotInstallerOptions {
   readonly token: () => string;
   /** Of the member of the log that has the name here. */
   readonly uuidOf: (database: string) => string | undefined;
+  /** `service.ha.snapshotDownloadTimeout`: so long the next byte may take */
+  readonly silentMsMax: () => number;
+  /** How often the log tells how far it is; 0: never */
+  readonly progressEveryMs: () => number;
+  /** `service.ha.resyncCatchupLagThreshold` */
+  readonly caughtUpWithin: () => number;
+  /** Entries that are committed and not applied here. */
+  readonly lag: () => number;
   readonly retries: () => number;
   readonly retryBaseMs: () => number;
   readonly progress: ProgressRegistry;
@@ -99,6 +109,7 @@ export class SnapshotInstaller {
         try {
           await this.#attempt(database, from(), atLeast);
           this.#keep(database, 'ACQUIRED');
+          this.#followCatchUp(database);
           return;
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
@@ -128,7 +139,14 @@ export class SnapshotInstaller {
       try {
         const order = { database: name, from: required(from()), path, atLeast: 0, stage: uuid };
         await this.#download(order, reporter);
-        await unpackBackup({ path, directory, passphrase: undefined, settings, reporter });
+        await unpackBackup({
+          path,
+          directory,
+          passphrase: undefined,
+          settings,
+          reporter,
+          entryLimit,
+        });
         reporter.finish();
         return;
       } catch (error) {
@@ -216,15 +234,61 @@ export class SnapshotInstaller {
         `${from} has another database of this name: ${uuid}, not ${expected}`,
       );
     }
-    let bytes = 0;
-    answer.body.on('data', (piece: Buffer) => {
-      bytes += piece.length;
-      if (stage === undefined) this.#tell(database, 'DOWNLOAD', bytes, 0);
-      reporter.advance(piece.length);
+    const bytes = await this.#receive(answer.body, path, (piece, total) => {
+      if (stage === undefined) this.#tell(database, 'DOWNLOAD', total, 0);
+      reporter.advance(piece);
     });
-    await pipeline(answer.body, createWriteStream(path, { mode: 0o600, flush: true }));
     await this.#requireSpaceFor(bytes);
     return bytes;
+  }
+
+  /** Into a file; a sender that is silent for long is given up. */
+  async #receive(
+    body: Readable,
+    path: string,
+    took: (piece: number, total: number) => void,
+  ): Promise<number> {
+    const { silentMsMax, progressEveryMs, runtime, log } = this.#options;
+    const { clock, timers } = runtime;
+    let bytes = 0;
+    let toldMs = clock.monotonicMs();
+    const give = () => {
+      const ms = silentMsMax();
+      return timers.after(ms, () =>
+        body.destroy(new DatabaseError('Busy', `nothing came for ${ms} ms`)),
+      );
+    };
+    let cancel = give();
+    body.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      cancel();
+      cancel = give();
+      took(piece.length, bytes);
+      const everyMs = progressEveryMs();
+      if (everyMs === 0 || clock.monotonicMs() - toldMs < everyMs) return;
+      toldMs = clock.monotonicMs();
+      log.info('a database is being fetched', { bytes });
+    });
+    try {
+      await pipeline(body, createWriteStream(path, { mode: 0o600, flush: true }));
+    } finally {
+      cancel();
+    }
+    return bytes;
+  }
+
+  /** What was committed meanwhile comes by the log: told until it is here. */
+  #followCatchUp(database: string): void {
+    const { progressEveryMs, caughtUpWithin, lag, runtime, log } = this.#options;
+    const everyMs = progressEveryMs();
+    if (everyMs === 0) return;
+    const behind = lag();
+    if (behind <= caughtUpWithin()) {
+      log.info('a database that was fetched has caught up', { database, lag: behind });
+      return;
+    }
+    log.info('a database that was fetched is catching up', { database, lag: behind });
+    runtime.timers.after(everyMs, () => this.#followCatchUp(database));
   }
 
   async #requireSpaceFor(bytes: number): Promise<void> {
@@ -242,7 +306,15 @@ export class SnapshotInstaller {
     const databases = this.#options.databases();
     const fill = async (directory: string) => {
       this.#tell(database, 'LOAD', 0, 0);
-      await unpackBackup({ path, directory, passphrase: undefined, database, settings, reporter });
+      await unpackBackup({
+        path,
+        directory,
+        passphrase: undefined,
+        database,
+        settings,
+        reporter,
+        entryLimit,
+      });
       this.#tell(database, 'SWAP', 0, 0);
     };
     if (databases.exists(database)) await databases.replaceHere(database, fill);
@@ -270,6 +342,8 @@ export class SnapshotInstaller {
   }
 }
 
+/** Of what members send each other; restores have a bound of their own. */
+const entryLimit = haSnapshotMaxEntrySize;
 const firstByteMaxMs = 600_000;
 const stageRetryMs = 500;
 

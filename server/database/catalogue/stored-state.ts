@@ -1,4 +1,7 @@
-import { haIdempotencyCacheTtlMs } from '#config/server-settings.ts';
+import {
+  haIdempotencyCacheMaxEntries,
+  haIdempotencyCacheTtlMs,
+} from '#config/cluster-resync-settings.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import type { Log } from '#core/log.ts';
 import type { Clock } from '#core/runtime.ts';
@@ -25,6 +28,7 @@ export function readReplayKeys(
   return new ReplayKeys({
     clock,
     lifetimeMs: () => settings.get(haIdempotencyCacheTtlMs),
+    entriesMax: () => settings.get(haIdempotencyCacheMaxEntries),
     stored,
     snapshot: () => engine.snapshot(),
   });

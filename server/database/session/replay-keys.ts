@@ -48,6 +48,8 @@ export interface ReplayKeysOptions {
   readonly clock: Clock;
   /** `service.ha.idempotencyCacheTtlMs` */
   readonly lifetimeMs: () => number;
+  /** `service.ha.idempotencyCacheMaxEntries`, at most as many as there are slots */
+  readonly entriesMax?: () => number;
   /** The state to continue from. */
   readonly stored: StorageSnapshot;
   /** The newest state, for answers. */
@@ -128,8 +130,9 @@ export class ReplayKeys {
     this.#entries.delete(key);
     const committedAt = this.#options.clock.now();
     this.#entries.set(key, { committedAt, index, bodies, answerNumber });
+    const entriesMax = this.#options.entriesMax?.() ?? slotCount;
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= slotCount) break;
+      if (this.#entries.size <= entriesMax) break;
       this.#entries.delete(oldest);
     }
   }

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { SettingsReader } from '#config/effective-settings.ts';
+import type { SettingSpec } from '#config/setting.ts';
 import {
+  haIdempotencyCacheMaxBodyBytes,
+  haIdempotencyCacheMaxBytes,
+  haIdempotencyCacheMaxEntries,
   haIdempotencyCacheTtlMs,
+} from '#config/cluster-resync-settings.ts';
+import {
   serverHttpIdempotencyMaxBodySize,
   serverHttpIdempotencyMaxEntries,
   serverHttpIdempotencyMaxSize,
@@ -94,13 +100,16 @@ export class ReplayCache {
 
   #keep(key: string, answer: KeptAnswer): void {
     const bytes = answer.body.length;
-    if (bytes > this.#settings.get(serverHttpIdempotencyMaxBodySize)) return;
+    const least = (one: SettingSpec<number>, other: SettingSpec<number>) =>
+      Math.min(this.#settings.get(one), this.#settings.get(other));
+    // A server alone and one in a cluster have their own names for each bound.
+    if (bytes > least(serverHttpIdempotencyMaxBodySize, haIdempotencyCacheMaxBodyBytes)) return;
     const expiresMs =
       this.#runtime.clock.monotonicMs() + this.#settings.get(haIdempotencyCacheTtlMs);
     this.#kept.set(key, { answer, expiresMs, bytes });
     this.#bytes += bytes;
-    const entriesMax = this.#settings.get(serverHttpIdempotencyMaxEntries);
-    const bytesMax = this.#settings.get(serverHttpIdempotencyMaxSize);
+    const entriesMax = least(serverHttpIdempotencyMaxEntries, haIdempotencyCacheMaxEntries);
+    const bytesMax = least(serverHttpIdempotencyMaxSize, haIdempotencyCacheMaxBytes);
     for (const [oldest, kept] of this.#kept) {
       const isWithinBounds = this.#kept.size <= entriesMax && this.#bytes <= bytesMax;
       if (isWithinBounds && kept.expiresMs > this.#runtime.clock.monotonicMs()) return;

@@ -1,4 +1,5 @@
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
+import { haSnapshotWriteTimeout } from '#config/cluster-resync-settings.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { parseAnyJsonObject } from '../request/json-body.ts';
@@ -176,14 +177,13 @@ async function write({ response, door }: Exchange, piece: Uint8Array): Promise<v
     };
     const drained = settle(resolve);
     const closed = settle(() => reject(new DatabaseError('Cancelled', 'the receiver has left')));
-    const cancel = door.runtime.timers.after(writeTimeoutMs, () => response.destroy());
+    const cancel = door.runtime.timers.after(door.settings.get(haSnapshotWriteTimeout), () =>
+      response.destroy(),
+    );
     response.on('drain', drained);
     response.on('close', closed);
   });
 }
-
-/** `service.ha.snapshotWriteTimeout`, until the snapshots bring their settings. */
-const writeTimeoutMs = 300_000;
 
 function wholeNumber(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);

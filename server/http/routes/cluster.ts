@@ -31,7 +31,7 @@ const refusals = {
   400: refusal('Replication is not enabled on this server, or a wrong request'),
   404: refusal('No such peer or database'),
   409: telling('Not the leader, which is named, or not possible now'),
-  503: refusal('No leader is known, or not started yet'),
+  503: telling('No leader is known, not started yet, or users did not reach a new member'),
   504: telling('Not finished in time'),
 };
 

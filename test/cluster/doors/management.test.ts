@@ -387,6 +387,20 @@ test('connect cluster: a member stays one, one that left is taken in again by a 
   assert.match((await connect(0, leader)).text, /a cluster of its own/);
 });
 
+test('a new member that does not get the users of the cluster in time is told of by name', async (context) => {
+  const cluster = await startCluster(context);
+  const command = 'set server setting service.ha.securitySeedRetryTimeout 1000';
+  await cluster.door(0).ask('POST', 'server', { body: { command } });
+  const server = cluster.server(0);
+  server.fillsNewMembers = false;
+  const body = { peerId: '10.9.8.7_2434', address: '10.9.8.7:2434:2480' };
+  const answer = await cluster.door(0).ask('POST', 'cluster/peer', { body });
+  assert.equal(answer.status, 503, answer.text);
+  assert.deepEqual(answer.body['failedSeeds'], ['server-users.jsonl']);
+  server.fillsNewMembers = true;
+  assert.equal((await cluster.door(0).ask('POST', 'cluster/peer', { body })).status, 200);
+});
+
 test('align database compares, and has the members that differ fetch it anew', async (context) => {
   const cluster = await startCluster(context);
   const fetched: string[] = [];

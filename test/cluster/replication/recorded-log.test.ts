@@ -44,7 +44,8 @@ const files = [
 async function filesOf({ state, engine }: Database): Promise<readonly VerifiedFile[]> {
   using view = state.view();
   const { snapshot, catalog } = view;
-  return verifiedFiles({ snapshot, catalog, shapes: engine.shapes }, systemRuntime);
+  // The view lives as long as it is read.
+  return await verifiedFiles({ snapshot, catalog, shapes: engine.shapes }, systemRuntime);
 }
 
 for (const [seed, name] of files.entries()) {

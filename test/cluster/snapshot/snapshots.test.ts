@@ -23,7 +23,15 @@ interface Pair {
   close(): Promise<void>;
 }
 
-async function pair(): Promise<Pair> {
+interface Changes {
+  readonly settings?: Settings;
+  readonly silentMsMax?: number;
+  /** Lines of the log go here, with every piece told. */
+  readonly told?: string[];
+  readonly lag?: () => number;
+}
+
+async function pair(changes: Changes = {}): Promise<Pair> {
   const [from, to] = [await openTestDatabase(), await openTestDatabase()];
   const root = mkdtempSync(join(tmpdir(), 'polyad-snapshots-'));
   const archives = new DatabaseArchives({
@@ -44,7 +52,9 @@ async function pair(): Promise<Pair> {
       http: () => ({
         ask: async () => {
           const archive = await open();
-          const body = Readable.from(archive.pieces) as unknown as IncomingMessage;
+          const { pieces } = archive;
+          const stream = pieces instanceof Readable ? pieces : Readable.from(pieces);
+          const body = stream as unknown as IncomingMessage;
           body.once('close', () => archive.close());
           const header = (name: string) =>
             name === 'x-service-snapshot-uuid' ? archive.uuid : '1';
@@ -53,12 +63,16 @@ async function pair(): Promise<Pair> {
       }),
       token: () => 'secret',
       uuidOf: () => 'u-1',
+      silentMsMax: () => changes.silentMsMax ?? 10_000,
+      progressEveryMs: () => (changes.told === undefined ? 0 : 0.001),
+      caughtUpWithin: () => 10,
+      lag: changes.lag ?? (() => 0),
       retries: () => 1,
       retryBaseMs: () => 1,
       progress: to.progress,
-      settings: new Settings(new Map()),
+      settings: changes.settings ?? new Settings(new Map()),
       runtime: systemRuntime,
-      log: silentLog,
+      log: { ...silentLog, info: (text) => void changes.told?.push(text) },
     });
   const close = async () => {
     await Promise.all([from.close(), to.close()]);
@@ -122,6 +136,55 @@ test('an archive that breaks off leaves what was there, and is asked for again',
     assert.ok((failed?.acquireError ?? '') !== '' && (failed?.acquireTimestamp ?? 0) > 0);
     assert.deepEqual(await to.runOn('test', 'SELECT FROM Old'), []);
     assert.equal(fetching.isRunning, false);
+  } finally {
+    await close();
+  }
+});
+
+test('a sender that falls silent is given up, and a database with a file above the bound is not taken', async () => {
+  const { from, archives, installer, close } = await pair({
+    silentMsMax: 20,
+    settings: new Settings(new Map([['service.ha.snapshotMaxEntrySize', '1MB']])),
+  });
+  try {
+    await from.run('CREATE DOCUMENT TYPE Note');
+    const silent = async () => {
+      const archive = await archives.open('test');
+      const pieces = new Readable({ read() {} });
+      pieces.push('PK');
+      return { ...archive, pieces };
+    };
+    const fetching = installer(silent);
+    await fetching.prepare();
+    await assert.rejects(
+      fetching.install('test', () => 'other_1'),
+      /nothing came for 20 ms/,
+    );
+    for (let i = 0; i < 3; i++)
+      await from.run('INSERT INTO Note SET text = ?', [String(i).repeat(600_000)]);
+    const whole = installer(() => archives.open('test'));
+    await assert.rejects(
+      whole.install('test', () => 'other_1'),
+      /service\.ha\.snapshotMaxEntrySize/,
+    );
+  } finally {
+    await close();
+  }
+});
+
+test('the log tells how far a database is that is fetched, and when it has caught up', async () => {
+  const told: string[] = [];
+  const lags = [500, 10];
+  const { from, archives, installer, close } = await pair({ told, lag: () => lags.shift() ?? 0 });
+  try {
+    await from.run('CREATE DOCUMENT TYPE Note');
+    const fetching = installer(() => archives.open('test'));
+    await fetching.prepare();
+    await fetching.install('test', () => 'other_1');
+    while (!told.some((text) => text.includes('caught up')))
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.ok(told.includes('a database is being fetched'), told.join());
+    assert.ok(told.includes('a database that was fetched is catching up'), told.join());
   } finally {
     await close();
   }

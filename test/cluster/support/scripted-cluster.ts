@@ -38,6 +38,7 @@ export class ScriptedServer implements ClusterView {
   leaderReady = true;
   raftState: ConsensusStatus['raftState'] = 'RUNNING';
   progress: readonly PeerProgress[] = [];
+  fillsNewMembers = true;
   readonly changes: MembershipChange[] = [];
   changed: MembershipChanged = { kind: 'done', configurationIndex: 9, isVoter: true };
   transferred: Transferred | undefined;
@@ -112,6 +113,15 @@ export class ScriptedServer implements ClusterView {
     };
   }
 
+  /** A member that was added has the log, or does not get it. */
+  #follow(id: PeerId): void {
+    const { commitIndex } = this.status();
+    const match = this.fillsNewMembers ? commitIndex : 0;
+    const unknown = { lastContactMs: undefined, isReachable: true, roundTripMs: undefined };
+    const fresh = { id, match, next: match + 1, state: 'replicate' as const, ...unknown };
+    this.progress = [...this.progress.filter((peer) => peer.id !== id), fresh];
+  }
+
   #makeConsensus(): ConsensusPort {
     const unused = (): never => {
       throw new Error('not scripted');
@@ -144,6 +154,7 @@ export class ScriptedServer implements ClusterView {
       },
       changeMembership: async (change) => {
         this.changes.push(change);
+        if (change.kind === 'add') this.#follow(change.member.id);
         return this.changed;
       },
       close: async () => {},

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
 
 /** A range of seeds that ran on one tree. */
 export interface LedgerLine {
@@ -19,15 +19,25 @@ export interface LedgerSum {
   readonly failed: number;
 }
 
-const sources = ['server/raft', 'server/cluster/log-store', 'test/raft/simulation', 'test/history'];
+const begin = 'test/raft/simulation/simulation.ts';
+const importPattern = /from '(#[a-z]+\/|\.{1,2}\/)([^']+)'/gu;
 
-/** The tree of this checkout: another one begins with other sources of consensus, log, simulator or checkers. */
+/** The tree of this checkout, by all that the simulator loads of it: consensus, log, simulator, checkers. */
 export function treeOf(root: string): string {
+  const found = new Set([begin]);
   const hash = createHash('sha256');
-  for (const folder of sources)
-    for (const name of readdirSync(join(root, folder)).sort())
-      if (name.endsWith('.ts')) hash.update(name).update(readFileSync(join(root, folder, name)));
+  for (const path of found) {
+    const text = readFileSync(join(root, path), 'utf8');
+    hash.update(path).update(text);
+    for (const [, base = '', rest = ''] of text.matchAll(importPattern))
+      found.add(placeOf(path, base, rest));
+  }
   return hash.digest('hex').slice(0, 12);
+}
+
+function placeOf(importer: string, base: string, rest: string): string {
+  if (base.startsWith('.')) return normalize(join(dirname(importer), base, rest));
+  return base === '#test/' ? `test/${rest}` : `server/${base.slice(1)}${rest}`;
 }
 
 /** Ranges of seeds in a file, one line each; a run enters its range piece by piece, so that a killed one is not lost. */

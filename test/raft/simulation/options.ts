@@ -90,6 +90,7 @@ export function optionsOf(seed: number): SimulationOptions {
       heartbeatTicks: 1 + random(2),
       forgottenTicksMax: 3,
       messageBytesMax: any(1, 120, 10_000),
+      messageEntriesMax: any(1, 5, 64),
       windowMessagesMax,
       windowBytesMax: any(200, 65_536),
       applyBytesMax: any(1, 400, 65_536),

@@ -1,6 +1,7 @@
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SettingsReader } from '#config/effective-settings.ts';
+import type { SettingSpec } from '#config/setting.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { readArchive } from '#platform/archive/reader.ts';
 import { decryptFile } from '#platform/archive/file-cipher.ts';
@@ -19,6 +20,8 @@ export interface RestoreJob {
   /** Whose archive it must be; absent: anybody's. */
   readonly database?: string;
   readonly settings: SettingsReader;
+  /** How large a file of it may be; default: `service.server.restoreMaxEntrySize` */
+  readonly entryLimit?: SettingSpec<number>;
   readonly reporter: ProgressReporter;
 }
 
@@ -41,7 +44,7 @@ export async function unpackBackup(job: RestoreJob): Promise<void> {
     path: archive,
     directory,
     accepts: (name) => name === dataFileName || name === manifestName,
-    limits: archiveLimits(job.settings),
+    limits: archiveLimits(job.settings, job.entryLimit),
     signal: reporter.signal,
     onRead: (bytes) => {
       reporter.check();
