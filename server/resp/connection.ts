@@ -12,7 +12,7 @@ import type { WireSurroundings } from './surroundings.ts';
 /** Characters of replies that are joined before they are written. */
 const writeAt = 64 * 1024;
 /** Commands between two looks at the clock, and the work of a turn. */
-const commandsPerLook = 64;
+const commandsPerLook = 16;
 const sliceMs = 2;
 /** A client that takes none of its replies for so long is cut off. */
 const unreadMsMax = 60_000;
@@ -108,7 +108,7 @@ export class Connection {
   /** Answers requests until there is none, or something must be waited for. */
   #answer(): void {
     const { clock } = this.#surroundings.runtime;
-    let startMs = 0;
+    const startMs = clock.monotonicMs();
     for (let count = 1; !this.client.isClosing; count += 1) {
       const request = this.#parser.next();
       if (request === undefined) break;
@@ -123,9 +123,7 @@ export class Connection {
         return;
       }
       if (count % commandsPerLook !== 0) continue;
-      const nowMs = clock.monotonicMs();
-      if (startMs === 0) startMs = nowMs;
-      else if (nowMs - startMs >= sliceMs) {
+      if (clock.monotonicMs() - startMs >= sliceMs) {
         this.#wait(this.#turn());
         return;
       }

@@ -97,6 +97,8 @@ export class CommandPipeline {
     admitted: { readonly view: ReadView; readonly settle: () => void },
   ): ResultStream | Promise<ResultStream> {
     const index = admitted.view.snapshotIndex;
+    const read = loneRead(compiled);
+    if (read !== undefined) return this.#runRead(compiled, read, order, admitted);
     admitted.settle();
     const host: UnitHost = {
       run: (unit, isLast) => this.#unit(unit, order, isLast),
@@ -111,6 +113,34 @@ export class CommandPipeline {
       throw host.hasCommitted ? partlyDone(error) : error;
     };
     return this.#all(compiled, order, host, { done, failed });
+  }
+
+  /** A command that reads records, in the state in which it was admitted: the path to keep lean. */
+  #runRead(
+    compiled: CompiledCommands,
+    command: Command,
+    order: Order,
+    { view, settle }: { readonly view: ReadView; readonly settle: () => void },
+  ): ResultStream | Promise<ResultStream> {
+    const end = (): void => {
+      settle();
+      order.watch.finish();
+    };
+    let replies: readonly Reply[] | Promise<readonly Reply[]>;
+    try {
+      const scope: Scope = { view, transaction: undefined, settle: nothing };
+      replies = this.#commandRun(order).all([command], scope);
+    } catch (error) {
+      end();
+      throw error;
+    }
+    const { snapshotIndex } = view;
+    if (replies instanceof Promise)
+      return replies
+        .finally(end)
+        .then((later) => this.#result(compiled, order, later, snapshotIndex));
+    end();
+    return this.#result(compiled, order, replies, snapshotIndex);
   }
 
   /** In the transaction of a session; transient keys are changed at once. */
@@ -378,6 +408,14 @@ function nothing(): void {}
 
 function isRecords(command: Command): boolean {
   return command.kind === 'records';
+}
+
+/** The only command of a program, when it reads records. */
+function loneRead({ program: { units } }: CompiledCommands): Command | undefined {
+  const [unit] = units;
+  if (units.length !== 1 || unit?.kind !== 'single') return undefined;
+  const { command } = unit;
+  return command.kind === 'records' && command.does === 'read' ? command : undefined;
 }
 
 function writesRecords(unit: CommandUnit): boolean {

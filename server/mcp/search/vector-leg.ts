@@ -1,3 +1,4 @@
+import { vectorDimensionsMax } from '#catalog/search-index.ts';
 import { sqlMaxExpressionDepth, sqlMaxStatementSize } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
@@ -63,7 +64,7 @@ export interface VectorQuestion {
 /** @param indexArgument name of the argument that names the index. @throws ToolFailure */
 export function vectorQuestion(given: Arguments, indexArgument: string): VectorQuestion {
   const indexName = given.requiredText(indexArgument);
-  const vector = given.numbers('queryVector');
+  const vector = given.numbers('queryVector', vectorDimensionsMax);
   if (vector === undefined || vector.length === 0)
     throw new ToolFailure("'queryVector' is required");
   const k = given.requiredInteger('k', kBounds);
@@ -82,7 +83,7 @@ function indicesOf(
   vector: readonly number[],
   isSparse: boolean,
 ): readonly number[] | undefined {
-  const indices = given.numbers('queryIndices');
+  const indices = given.numbers('queryIndices', vectorDimensionsMax);
   if (indices === undefined) return undefined;
   if (!isSparse)
     throw new ToolFailure("'queryIndices' is for sparse indexes: set 'sparse' to true");

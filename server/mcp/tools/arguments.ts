@@ -87,9 +87,12 @@ export class Arguments {
     });
   }
 
-  /** @throws ToolFailure when it is no array of finite numbers */
-  numbers(name: string): readonly number[] | undefined {
-    return this.list(name)?.map((item) => {
+  /** @throws ToolFailure when it is no array of finite numbers, or of more than `countMax` */
+  numbers(name: string, countMax: number): readonly number[] | undefined {
+    const list = this.list(name);
+    if (list !== undefined && list.length > countMax)
+      throw new ToolFailure(`'${name}' may hold ${countMax} numbers, this one has ${list.length}`);
+    return list?.map((item) => {
       const number = numberOf(item);
       if (number !== undefined) return number;
       throw new ToolFailure(`'${name}' must hold finite numbers`);
