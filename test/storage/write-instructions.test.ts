@@ -111,12 +111,12 @@ for (const gathers of [true, false])
         const long = putOf(subs.meta, memory, keyOf(1, 3000), 'v');
         await assert.rejects(
           writeBatch(subs, [...writes, long], timers, undefined, gathers),
-          gathers ? DatabaseError : Error,
+          DatabaseError,
         );
         const empty = putOf(subs.meta, memory, new BytesKey(new Uint8Array()), 'v');
         await assert.rejects(
           writeBatch(subs, [...writes, empty], timers, undefined, gathers),
-          /MDB_BAD_VALSIZE|Invalid key/,
+          gathers ? /MDB_BAD_VALSIZE/ : /a key of 0 bytes/,
         );
         assert.equal(valueIn(subs, subs.meta, keyOf(1)), undefined);
         await writeBatch(subs, writes, timers, undefined, gathers);

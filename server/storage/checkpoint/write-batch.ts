@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
 import { takesShortcut } from '#platform/shortcuts.ts';
 import { ChunkMerge, type ChunkRun } from '../bulk/chunks.ts';
@@ -84,8 +85,10 @@ export async function writeBatch(
   requireSpaceFor(subs, writes, packed);
   const { chunkRuns, removalRuns, additionRuns } = packed;
   const isPacked = chunkRuns.length > 0 || removalRuns.length > 0 || additionRuns.length > 0;
-  if (gathers && (writes.length > writesPerSlice || isPacked))
-    return writeInSlices(subs, writes, timers, packed);
+  if (writes.length > writesPerSlice || isPacked) {
+    if (gathers) return writeInSlices(subs, writes, timers, packed);
+    requireKeys(subs, writes);
+  }
   try {
     await subs.root.batch(() => {
       for (let i = 0; i < writes.length; i++) carryOut(writes[i] as Write);
@@ -120,6 +123,20 @@ export function requireSpaceFor(
   for (const { count } of additionRuns) bytes += count * entryBytes;
   const fileBytes = statSync(join(directory, environmentFileName)).size;
   requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
+}
+
+/** The binding keeps what a batch did before it failed over a key. @throws DatabaseError `Internal`, with nothing written */
+function requireKeys({ root }: SubDatabases, writes: readonly Write[]): void {
+  const { maxKeySize } = root as unknown as { readonly maxKeySize: number };
+  const scratch = Buffer.alloc(64 * 1024);
+  for (let i = 0; i < writes.length; i++) {
+    const size = (writes[i] as Write).key.write(scratch, 0);
+    if (size === 0 || size > maxKeySize)
+      throw new DatabaseError(
+        'Internal',
+        `a key of ${size} bytes is not within LMDB's 1 to ${maxKeySize}`,
+      );
+  }
 }
 
 /** Inside a batch. */
