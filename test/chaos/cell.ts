@@ -8,9 +8,19 @@ import type { LocalServer } from '#cluster/dev/local-server.ts';
 import type { Operation } from '../history/history.ts';
 import { seeded } from '../raft/support/random.ts';
 import { quickStart } from '../support/server-process.ts';
-import { database, linearizable, Recorder, rootPassword, send } from './client.ts';
-import { nemeses } from './nemeses.ts';
-import { type Workload, workloads } from './workloads.ts';
+import {
+  type Answer,
+  database,
+  linearizable,
+  Recorder,
+  type Row,
+  rootPassword,
+  send,
+} from './client.ts';
+import { Machine } from './machine.ts';
+import { type Nemesis, nemeses } from './nemeses.ts';
+import type { Workload } from './workload.ts';
+import { workloads } from './workloads.ts';
 
 export interface CellOptions {
   readonly nemesis: string;
@@ -26,38 +36,69 @@ export interface CellOutcome {
   readonly history: readonly Operation[];
   readonly counts: Readonly<Record<string, number>>;
   readonly leaderChanges: number;
+  /** Why the cell could not be run here. */
+  readonly skipped?: string;
 }
 
 /** Fewer under faults: the cell tried nothing (ha-testing.md 9.2). */
 const leaderChangesMin = 3;
 const convergesMs = 60_000;
 
+/** More than these and a fifth: descriptors that a fault has left behind. */
+const descriptorsMore = 40;
+const serverCount = 3;
+
 /** Real servers, clients with one history, one kind of fault; then rest, and everything that must hold (ha-testing.md 9). */
 export async function runCell(options: CellOptions): Promise<CellOutcome> {
+  const nemesis = nemeses[options.nemesis];
+  const workload = workloads[options.workload];
+  if (nemesis === undefined) throw new Error(`there is no nemesis '${options.nemesis}'`);
+  if (workload === undefined) throw new Error(`there is no workload '${options.workload}'`);
   const directory = mkdtempSync(join(tmpdir(), 'polyad-chaos-'));
+  const machine = new Machine(directory);
+  try {
+    const skipped = machine.prepare(nemesis.needs, serverCount);
+    if (skipped !== undefined)
+      return { problems: [], history: [], counts: {}, leaderChanges: 0, skipped };
+    return await runOn(machine, directory, { options, nemesis, workload });
+  } finally {
+    machine.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+interface CellParts {
+  readonly options: CellOptions;
+  readonly nemesis: Nemesis;
+  readonly workload: Workload;
+}
+
+async function runOn(machine: Machine, directory: string, parts: CellParts): Promise<CellOutcome> {
   const cluster = new LocalCluster({
     directory,
-    count: 3,
+    count: serverCount,
     rootPassword,
     settings: {
       'ha.electionTimeoutMin': '500',
       'ha.electionTimeoutMax': '1000',
       'ha.quorumTimeout': '2000',
+      ...parts.nemesis.settings,
     },
-    environment: quickStart,
+    environment: { ...quickStart, ...machine.environment },
   });
   try {
     await cluster.start();
-    return await new Cell(cluster, options).run();
+    return await new Cell(cluster, machine, parts).run();
   } finally {
     await cluster.kill();
-    rmSync(directory, { recursive: true, force: true });
   }
 }
 
 class Cell {
   readonly #cluster: LocalCluster;
+  readonly #machine: Machine;
   readonly #options: CellOptions;
+  readonly #nemesis: Nemesis;
   readonly #workload: Workload;
   readonly #recorder = new Recorder();
   readonly #problems: string[] = [];
@@ -65,18 +106,19 @@ class Cell {
   #isOver = false;
   #numbers = 0;
 
-  constructor(cluster: LocalCluster, options: CellOptions) {
+  constructor(cluster: LocalCluster, machine: Machine, parts: CellParts) {
     this.#cluster = cluster;
-    this.#options = options;
-    const workload = workloads[options.workload];
-    if (workload === undefined) throw new Error(`there is no workload '${options.workload}'`);
-    this.#workload = workload;
+    this.#machine = machine;
+    this.#options = parts.options;
+    this.#nemesis = parts.nemesis;
+    this.#workload = parts.workload;
   }
 
   async run(): Promise<CellOutcome> {
     await this.#makeDatabase();
     // Who reads what its server has would see a part of it.
     if (!(await this.#converged())) throw new Error('the servers do not become equal');
+    const descriptors = Math.max(...this.#cluster.servers.map(descriptorsOf));
     const ends = performance.now() + this.#options.seconds * 1000;
     const clients = Array.from({ length: this.#options.clients }, (_, i) => this.#client(i));
     const watch = this.#watch();
@@ -85,13 +127,18 @@ class Cell {
     await Promise.all([...clients, watch]);
     this.#cluster.heal();
     if (await this.#converged()) await this.#finalChecks();
-    else this.#problems.push('no convergence');
-    this.#problems.push(...this.#workload.check(this.#recorder.history), ...this.#errors());
+    else this.#problems.push(`no convergence: ${JSON.stringify(await this.#cluster.status())}`);
+    await this.#returned(descriptors);
+    const { history } = this.#recorder;
+    if (history.some(({ op, outcome }) => op === 'final' && outcome === 'ok'))
+      this.#problems.push(...this.#workload.check(history));
+    else this.#problems.push('no server gives what there is at the end');
+    this.#problems.push(...this.#errors());
     const leaderChanges = this.#leaders.size - 1;
     if (this.#options.nemesis !== 'none' && leaderChanges < leaderChangesMin)
       this.#problems.push(`idle: ${leaderChanges} changes of leader`);
     const counts = Object.fromEntries(this.#recorder.counts);
-    return { problems: this.#problems, history: this.#recorder.history, counts, leaderChanges };
+    return { problems: this.#problems, history, counts, leaderChanges };
   }
 
   async #makeDatabase(): Promise<void> {
@@ -100,7 +147,9 @@ class Cell {
     const made = await this.#cluster.ask(leader, 'POST', 'server', body);
     if (made.status !== 200) throw new Error(JSON.stringify(made.body));
     for (const statement of this.#workload.schema) {
-      const answer = await send(leader, 'sql', statement);
+      let answer = await send(leader, 'sql', statement);
+      // Nothing has happened: a machine that has much to do elects once more.
+      while (answer.status === 503) answer = await send(leader, 'sql', statement);
       if (answer.outcome !== 'ok') throw new Error(`${statement}: ${answer.says}`);
     }
   }
@@ -130,8 +179,6 @@ class Cell {
   }
 
   async #trouble(ends: number): Promise<void> {
-    const nemesis = nemeses[this.#options.nemesis];
-    if (nemesis === undefined) throw new Error(`there is no nemesis '${this.#options.nemesis}'`);
     const random = seeded(this.#options.seed);
     const { say } = this.#options;
     // Longer where servers take long to start.
@@ -139,7 +186,12 @@ class Cell {
     const isIdle = () => this.#options.nemesis !== 'none' && this.#leaders.size <= leaderChangesMin;
     while (performance.now() < ends || (isIdle() && performance.now() < latest)) {
       await sleep(500 + random(1500));
-      await nemesis({ cluster: this.#cluster, random, say });
+      await this.#nemesis.strike({
+        cluster: this.#cluster,
+        machine: this.#machine,
+        random,
+        say,
+      });
     }
   }
 
@@ -158,12 +210,12 @@ class Cell {
 
   /** On every server: equal reads, a clean CHECK; all copies equal. */
   async #finalChecks(): Promise<void> {
-    const { final, finalOf } = this.#workload;
+    const { finalOf } = this.#workload;
     const finals: unknown[] = [];
     for (const server of this.#cluster.servers) {
       const { name } = server.options;
       const about = { process: 'final', op: 'final', value: null };
-      const read = () => send(server, 'sql', final, {}, linearizable, 'query');
+      const read = () => this.#readFinals(server);
       const answer = await this.#recorder.record(about, server, read, finalOf);
       if (answer.outcome !== 'ok') this.#problems.push(`final read of ${name}: ${answer.says}`);
       else finals.push(finalOf(answer.rows));
@@ -176,6 +228,27 @@ class Cell {
     const { result } = body as { readonly result?: { readonly overallStatus: string } };
     if (result?.overallStatus !== 'ALL_CONSISTENT')
       this.#problems.push(`verify: ${JSON.stringify(body).slice(0, 600)}`);
+  }
+
+  async #readFinals(server: LocalServer): Promise<Answer> {
+    const rows: Row[] = [];
+    let last: Answer | undefined;
+    for (const query of this.#workload.finals) {
+      last = await send(server, 'sql', query, {}, linearizable, 'query');
+      if (last.outcome !== 'ok') return last;
+      rows.push(...last.rows);
+    }
+    return { status: 200, commitIndex: 0, ...last, outcome: 'ok', rows };
+  }
+
+  /** Descriptors are given back, where a server had more of them. */
+  async #returned(before: number): Promise<void> {
+    const bound = before * 1.2 + descriptorsMore;
+    const until = performance.now() + convergesMs;
+    const over = () => this.#cluster.servers.filter((server) => descriptorsOf(server) > bound);
+    while (over().length > 0 && performance.now() < until) await sleep(500);
+    for (const server of over())
+      this.#problems.push(`${server.options.name} has ${descriptorsOf(server)} descriptors`);
   }
 
   /** CHECK DATABASE looks at the copy of the leader: each leads in its turn. */
@@ -202,8 +275,19 @@ class Cell {
       const lines = readdirSync(logs)
         .filter((file) => file.includes('.log'))
         .flatMap((file) => readFileSync(join(logs, file), 'utf8').split('\n'));
-      const errors = lines.filter((line) => /"level":"(error|fatal)"/.test(line));
+      const errors = lines.filter(
+        (line) =>
+          /"level":"(error|fatal)"/.test(line) && this.#nemesis.expects?.test(line) !== true,
+      );
       return errors.slice(0, 5).map((line) => `${name} logged ${line.slice(0, 600)}`);
     });
+  }
+}
+
+function descriptorsOf({ pid }: LocalServer): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalCluster } from '#cluster/dev/local-cluster.ts';
 import type { LocalServer } from '#cluster/dev/local-server.ts';
 import type { Operation } from '../history/history.ts';
@@ -5,15 +6,22 @@ import type { Operation } from '../history/history.ts';
 export const rootPassword = 'playwithdata';
 export const database = 'chaos';
 const patienceMs = 5000;
+const refusedPauseMs = 100;
 
 export type Row = Readonly<Record<string, unknown>>;
 
 /** `failed`: certainly without effect. `unknown`: nobody knows. */
 export type Answer =
-  | { readonly outcome: 'ok'; readonly rows: readonly Row[]; readonly status: number }
+  | {
+      readonly outcome: 'ok';
+      readonly rows: readonly Row[];
+      readonly status: number;
+      readonly commitIndex: number;
+    }
   | { readonly outcome: 'failed' | 'unknown'; readonly status: number; readonly says: string };
 
 export const linearizable = { 'x-service-read-consistency': 'linearizable' };
+export const readYourWrites = { 'x-service-read-consistency': 'read_your_writes' };
 export const eventual = { 'x-service-read-consistency': 'eventual' };
 
 /** A statement of SQL, sent once: what comes back says whether it happened (house decision 9). */
@@ -39,7 +47,9 @@ export async function send(
     });
     const text = await answer.text();
     const { status } = answer;
-    if (status === 200) return { outcome: 'ok', status, rows: JSON.parse(text).result };
+    const commitIndex = Number(answer.headers.get('x-service-commit-index') ?? 0);
+    if (status === 200)
+      return { outcome: 'ok', status, rows: JSON.parse(text).result, commitIndex };
     const isRefused = status === 503 || (status >= 400 && status < 500);
     return { outcome: isRefused ? 'failed' : 'unknown', status, says: text.slice(0, 500) };
   } catch (error) {
@@ -68,6 +78,8 @@ export class Recorder {
     this.history.push(
       outcome === 'unknown' ? known : { ...known, value, return: performance.now() },
     );
+    // Nobody is there: asking on and on would only take the time of those who start.
+    if (outcome === 'failed' && status === 0) await sleep(refusedPauseMs);
     const name = `${about.op} ${outcome}`;
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
     return answer;

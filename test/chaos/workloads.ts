@@ -2,22 +2,16 @@ import type { LocalServer } from '#cluster/dev/local-server.ts';
 import { checkBank, checkSet, checkUnique } from '../history/checkers.ts';
 import type { Operation } from '../history/history.ts';
 import { checkRegisters } from '../history/register.ts';
+import { checkCompareAndSet } from '../history/sessions.ts';
+import { connect, graph } from './graph-workloads.ts';
+import { bookmark, lists, once, schema } from './session-workloads.ts';
+import type { Workload } from './workload.ts';
 import { anyServer, type Client, eventual, linearizable, type Row, send } from './client.ts';
-
-/** What the clients of a cell do, and what must hold of their history (ha-testing.md 8, 9.2). */
-export interface Workload {
-  readonly schema: readonly string[];
-  /** One operation of one client. @param number of no other operation of the cell */
-  step(client: Client, number: number): Promise<void>;
-  /** All that there is at the end, as a read on one server gives it. */
-  readonly final: string;
-  finalOf(rows: readonly Row[]): unknown;
-  check(history: readonly Operation[]): string[];
-}
 
 const keyCount = 4;
 const accountCount = 8;
 const initialBalance = 100;
+const accountsQuery = 'SELECT number, balance FROM Account ORDER BY number';
 const accounts = Array.from({ length: accountCount }, (_, number) => number);
 
 const register: Workload = {
@@ -41,23 +35,53 @@ const register: Workload = {
     const read = () => send(server, 'sql', text, { key }, linearizable, 'query');
     await recorder.record({ process, op: 'read', key, value: null }, server, read, registerOf);
   },
-  final: 'SELECT key, value FROM Register ORDER BY key',
+  finals: ['SELECT key, value FROM Register ORDER BY key'],
   finalOf: (rows) => rows.map(({ key, value }) => [key, value ?? null]),
   check(history) {
-    const last = history.findLast(({ op }) => op === 'final');
-    const reads = ((last?.value ?? []) as readonly (readonly [string, unknown])[]).map(
-      ([key, value]): Operation => ({
-        process: 'final',
-        op: 'read',
-        key,
-        value,
-        call: last?.call ?? 0,
-        return: last?.return ?? 0,
-        outcome: 'ok',
-      }),
-    );
-    return checkRegisters([...history.filter(({ op }) => op !== 'final'), ...reads]);
+    return checkRegisters(withFinalReads(history));
   },
+};
+
+/** What the last read found, as a read of each key. */
+function withFinalReads(history: readonly Operation[]): readonly Operation[] {
+  const last = history.findLast(({ op, outcome }) => op === 'final' && outcome === 'ok');
+  const reads = ((last?.value ?? []) as readonly (readonly [string, unknown])[]).map(
+    ([key, value]): Operation => ({
+      process: 'final',
+      op: 'read',
+      key,
+      value,
+      call: last?.call ?? 0,
+      return: last?.return ?? 0,
+      outcome: 'ok',
+    }),
+  );
+  return [...history.filter(({ op }) => op !== 'final'), ...reads];
+}
+
+/** What each client read last is what it hopes to find still. */
+const swap: Workload = {
+  ...register,
+  async step(client, value) {
+    const server = anyServer(client);
+    const key = `k${client.random(keyCount)}`;
+    const { process, recorder } = client;
+    const query = 'SELECT value FROM Register WHERE key = :key';
+    const read = () => send(server, 'sql', query, { key }, linearizable, 'query');
+    const about = { process, op: 'read', key, value: null };
+    const found = await recorder.record(about, server, read, registerOf);
+    if (found.outcome !== 'ok') return;
+    const from = registerOf(found.rows);
+    const condition = from === null ? 'value IS NULL' : 'value = :from';
+    const text = `UPDATE Register SET value = :value WHERE key = :key AND ${condition}`;
+    const write = async () => {
+      const answer = await send(anyServer(client), 'sql', text, { key, value, from });
+      const isDone = answer.outcome !== 'ok' || answer.rows[0]?.['count'] === 1;
+      return isDone ? answer : ({ ...answer, outcome: 'failed', says: 'another value' } as const);
+    };
+    await recorder.record({ process, op: 'cas', key, value: [from, value] }, server, write);
+  },
+  check: (history) => checkCompareAndSet(withFinalReads(history)),
 };
 
 function registerOf(rows: readonly Row[]): unknown {
@@ -71,7 +95,7 @@ const set: Workload = {
     const add = () => send(server, 'sql', 'INSERT INTO Element SET number = :value', { value });
     await client.recorder.record({ process: client.process, op: 'add', value }, server, add);
   },
-  final: 'SELECT number FROM Element ORDER BY number',
+  finals: ['SELECT number FROM Element ORDER BY number'],
   finalOf: (rows) => rows.map(({ number }) => number),
   check: checkSet,
 };
@@ -91,7 +115,7 @@ const unique: Workload = {
     const about = { process: client.process, op: 'insert', key, value: number };
     await client.recorder.record(about, server, insert);
   },
-  final: 'SELECT key FROM Claim ORDER BY key',
+  finals: ['SELECT key FROM Claim ORDER BY key'],
   finalOf: (rows) => rows.map(({ key }) => key),
   check: checkUnique,
 };
@@ -108,7 +132,7 @@ const bank: Workload = {
     if (client.random(3) === 0) await readAccounts(client, server);
     else await transfer(client, server, value);
   },
-  final: 'SELECT number, balance FROM Account ORDER BY number',
+  finals: [accountsQuery],
   finalOf: balancesOf,
   check: (history) => checkBank(history, accountCount * initialBalance),
 };
@@ -119,7 +143,7 @@ function balancesOf(rows: readonly Row[]): unknown {
 
 async function readAccounts({ process, recorder, random }: Client, server: LocalServer) {
   const level = random(2) === 0 ? linearizable : eventual;
-  const read = () => send(server, 'sql', bank.final, {}, level, 'query');
+  const read = () => send(server, 'sql', accountsQuery, {}, level, 'query');
   await recorder.record({ process, op: 'read', value: null }, server, read, balancesOf);
 }
 
@@ -139,4 +163,17 @@ async function transfer(client: Client, server: LocalServer, value: number) {
   await client.recorder.record(about, server, () => send(server, 'sqlscript', text));
 }
 
-export const workloads: Readonly<Record<string, Workload>> = { register, set, unique, bank };
+/** The ten of ha-testing.md 9.2, and deletes against connects. */
+export const workloads: Readonly<Record<string, Workload>> = {
+  register,
+  swap,
+  set,
+  bank,
+  lists,
+  graph,
+  unique,
+  bookmark,
+  once,
+  schema,
+  connect,
+};

@@ -11,6 +11,7 @@ import {
 import { type Operation, parseHistory, printHistory } from './history.ts';
 import { checkLists, type ListStep } from './lists.ts';
 import { checkRegisters } from './register.ts';
+import { checkBookmarks, checkCompareAndSet } from './sessions.ts';
 
 // Each checker passes a history that is right and finds what is wrong in one that is not.
 
@@ -97,6 +98,24 @@ test('bank, set, unique, exactly once', () => {
     assert.deepEqual(checkExactlyOnce([...sent, done('final', right)]), []);
   for (const wrong of [0, 3])
     assert.equal(checkExactlyOnce([...sent, done('final', wrong)]).length, 1);
+});
+
+test('compare and set, bookmarks', () => {
+  const swap = (from: number | null, to: number) => done('cas', [from, to], { key: 'x' });
+  const chain = [swap(null, 1), swap(1, 2), done('read', 2, { key: 'x' })];
+  assert.deepEqual(checkCompareAndSet(chain), []);
+  const twice = [swap(null, 1), swap(1, 2), swap(1, 3), done('read', 3, { key: 'x' })];
+  assert.equal(checkCompareAndSet(twice).length, 1, 'a value is replaced twice');
+  const refused = [swap(null, 1), { ...swap(1, 2), outcome: 'failed' as const }];
+  assert.deepEqual(checkCompareAndSet([...refused, done('read', 1, { key: 'x' })]), []);
+  assert.equal(checkCompareAndSet([...refused, done('read', 2, { key: 'x' })]).length, 1);
+
+  const write = (value: number) => done('write', value, { key: 'x' });
+  const read = (value: number | null) => done('read', value, { key: 'x' });
+  assert.deepEqual(checkBookmarks([read(null), write(1), read(1), write(2), read(2)]), []);
+  assert.equal(checkBookmarks([write(1), read(null)]).length, 1, 'its own write is not seen');
+  assert.equal(checkBookmarks([write(1), write(2), read(2), read(1)]).length, 1, 'it goes back');
+  assert.equal(checkBookmarks([write(1), read(2)]).length, 1, 'nobody wrote it');
 });
 
 test('graph bank, delete against connect', () => {

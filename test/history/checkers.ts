@@ -10,7 +10,7 @@ function ok(history: readonly Operation[], op: string): readonly Operation[] {
 }
 
 function finalOf(history: readonly Operation[]): unknown {
-  return history.findLast(({ op }) => op === 'final')?.value;
+  return history.findLast(({ op, outcome }) => op === 'final' && outcome === 'ok')?.value;
 }
 
 /** `read`: balances by account, one state. The sum never changes. */

@@ -9,7 +9,8 @@ export class Link {
   #port = 0;
   readonly #targetPort: number;
   readonly #sockets = new Set<Socket>();
-  #isCut = false;
+  /** What the one who dialled sends is lost; what the target sends is lost. */
+  #cut: 'nothing' | 'there' | 'back' | 'both' = 'nothing';
 
   constructor(targetPort: number) {
     this.#targetPort = targetPort;
@@ -39,19 +40,20 @@ export class Link {
     if (!this.#server.listening) await this.open();
   }
 
-  cut(): void {
-    this.#isCut = true;
-    for (const socket of this.#sockets) socket.pause();
+  /** @param way the only one in which nothing gets through */
+  cut(way: 'there' | 'back' | 'both' = 'both'): void {
+    this.#cut = this.#cut === 'nothing' || this.#cut === way ? way : 'both';
+    if (this.#cut === 'both') for (const socket of this.#sockets) socket.pause();
   }
 
   heal(): void {
     if (!this.#isCut) return;
-    this.#isCut = false;
+    this.#cut = 'nothing';
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  get isCut(): boolean {
-    return this.#isCut;
+  get #isCut(): boolean {
+    return this.#cut !== 'nothing';
   }
 
   close(): void {
@@ -68,20 +70,20 @@ export class Link {
     }
     const to = connect(this.#targetPort, '127.0.0.1');
     this.#keep(to);
-    const join = (one: Socket, other: Socket) => {
+    const join = (one: Socket, other: Socket, way: 'there' | 'back') => {
       one.on('data', (piece) => {
-        if (this.#isCut) return;
+        if (this.#cut === way || this.#cut === 'both') return;
         if (!other.write(piece)) one.pause();
       });
       other.on('drain', () => {
-        if (!this.#isCut) one.resume();
+        if (this.#cut !== 'both') one.resume();
       });
       one.on('end', () => this.#isCut || other.end());
       // A peer that died is seen at once; one that is cut off is not.
       one.on('close', () => this.#isCut || other.destroy());
     };
-    join(from, to);
-    join(to, from);
+    join(from, to, 'there');
+    join(to, from, 'back');
   }
 
   #keep(socket: Socket): void {

@@ -47,7 +47,7 @@ export class LocalCluster {
   }
 
   /** Starts all and waits until they are ready. */
-  async start(timeoutMs = 60_000): Promise<void> {
+  async start(timeoutMs = 120_000): Promise<void> {
     for (let place = 0; place < this.#options.count; place += 1) await this.#reserve();
     this.#formed = [...this.servers];
     for (const from of this.servers) for (const to of this.servers) await this.#link(from, to);
@@ -66,14 +66,14 @@ export class LocalCluster {
   }
 
   /** Starts a server that is down. */
-  async restart(place: number, timeoutMs = 60_000): Promise<void> {
+  async restart(place: number, timeoutMs = 120_000): Promise<void> {
     const server = this.server(place);
     await this.#launch(server);
     await server.ready(timeoutMs);
   }
 
   /** One more server, told to the others by `POST /cluster/peer`. */
-  async add(timeoutMs = 60_000): Promise<LocalServer> {
+  async add(timeoutMs = 120_000): Promise<LocalServer> {
     const server = await this.#reserve();
     for (const other of this.servers) {
       await this.#link(server, other);
@@ -85,12 +85,31 @@ export class LocalCluster {
       address: `127.0.0.1:${server.options.raftPort}:${server.httpPort}`,
       name: server.options.name,
     };
-    const asked = this.servers.find((other) => other !== server && other.isRunning);
-    if (asked === undefined) throw new Error('nobody is there to join');
-    const answer = await this.ask(asked, 'POST', 'cluster/peer', body);
-    if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    try {
+      await this.#join(server, body, timeoutMs);
+    } catch (error) {
+      // It is no member: whoever goes on with the others does not meet it.
+      await server.kill();
+      this.servers.splice(this.servers.indexOf(server), 1);
+      throw error;
+    }
     await server.ready(timeoutMs);
     return server;
+  }
+
+  /** Asks for it until there is a leader: 503 has changed nothing. */
+  async #join(server: LocalServer, body: object, timeoutMs: number): Promise<void> {
+    const { clock, timers } = systemRuntime;
+    const untilMs = clock.monotonicMs() + timeoutMs;
+    for (;;) {
+      const asked = this.servers.find((other) => other !== server && other.isRunning);
+      if (asked === undefined) throw new Error('nobody is there to join');
+      const answer = await this.ask(asked, 'POST', 'cluster/peer', body);
+      if (answer.status === 200) return;
+      if (answer.status !== 503 || clock.monotonicMs() > untilMs)
+        throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+      await timers.sleep(200);
+    }
   }
 
   /** Takes a server out of the configuration and stops it. */
@@ -107,6 +126,12 @@ export class LocalCluster {
   /** Nothing gets through between the two, in both directions. */
   cut(one: number, other: number): void {
     for (const link of this.#between(one, other)) link.cut();
+  }
+
+  /** What the first one sends does not reach the second one; the other way all gets through. */
+  cutOneWay(from: number, to: number): void {
+    for (const link of this.#links.get(`${from}>${to}`) ?? []) link.cut('there');
+    for (const link of this.#links.get(`${to}>${from}`) ?? []) link.cut('back');
   }
 
   heal(): void {

@@ -32,11 +32,18 @@ const looks = [
 /** Sends the requests of every caller to one server, on a few connections. */
 export class Asker {
   readonly #port: number;
+  readonly #everywhere: Readonly<Record<string, string>>;
   readonly #headers = new Map<string, string | undefined>();
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
-  constructor(port: number, rootPassword: string) {
+  /** @param everywhere headers of each request */
+  constructor(
+    port: number,
+    rootPassword: string,
+    everywhere: Readonly<Record<string, string>> = {},
+  ) {
     this.#port = port;
+    this.#everywhere = everywhere;
     this.#headers.set('root', basic('root', rootPassword));
   }
 
@@ -84,6 +91,7 @@ export class Asker {
           path: isAtRoot ? path : `/api/v1${path}`,
           agent: this.#agent,
           headers: {
+            ...this.#everywhere,
             ...(authorization === undefined ? undefined : { authorization }),
             ...(bytes === '' ? undefined : { 'content-length': String(Buffer.byteLength(bytes)) }),
             ...headers,
