@@ -64,7 +64,8 @@ export class ClusterManagement {
     const known = [...configuration.voters, ...configuration.learners].find(
       ({ id }) => id === member.id,
     );
-    if (known !== undefined)
+    // A learner that is to vote is one whose addition broke off behind the first step: it goes on.
+    if (known !== undefined && (known.voter || isLearner))
       return done({ result: `Peer ${member.id} added`, voter: known.voter, configurationIndex });
     const change = { kind: 'add', member, ...expected(expectedIndex) } as const;
     const changed = await this.#change(change, timeoutMs);

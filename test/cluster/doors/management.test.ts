@@ -246,6 +246,22 @@ test('membership', async (context) => {
     body: { peerId: cluster.server(2).id, address: '127.0.0.1:7002' },
   });
   assert.equal(again.status, 200, 'it is a member');
+  assert.equal(cluster.server(1).changes.length, 2, 'nothing was changed for it');
+
+  // An addition that broke off behind its first step, as when the leader changes: asked for again, it goes on.
+  cluster.members = cluster.members.map((member) => ({
+    ...member,
+    voter: member.id !== cluster.server(2).id,
+  }));
+  cluster.server(1).changed = { kind: 'done', configurationIndex: 11, isVoter: true };
+  const learner = { peerId: cluster.server(2).id, address: '127.0.0.1:7002' };
+  const on = await cluster.door(1).ask('POST', 'cluster/peer', { body: learner });
+  assert.deepEqual([on.status, on.body['voter'], cluster.server(1).changes.length], [200, true, 3]);
+  const asLearner = { ...learner, learner: true };
+  const stays = await cluster.door(1).ask('POST', 'cluster/peer', { body: asLearner });
+  assert.deepEqual([stays.status, stays.body['voter']], [200, false]);
+  assert.equal(cluster.server(1).changes.length, 3, 'a learner it is');
+  cluster.members = cluster.members.map((member) => ({ ...member, voter: true }));
   cluster.server(0).changed = {
     kind: 'refused',
     reason: 'guard',
