@@ -91,7 +91,7 @@ export const bookmark: Workload = {
     const { number } = own;
     const headers = { ...readYourWrites, 'x-service-read-after': String(own.bookmark) };
     const text = isWrite
-      ? 'UPDATE Mark SET number = :number WHERE key = :key'
+      ? 'UPDATE Mark SET number = :number WHERE key = :key AND number < :number'
       : 'SELECT number FROM Mark WHERE key = :key';
     const path = isWrite ? 'command' : 'query';
     const about = { process, op: isWrite ? 'write' : 'read', key, value: isWrite ? number : null };
