@@ -3,6 +3,7 @@ import type { Provider } from './providers/provider.ts';
 import type { Capability } from './scenario.ts';
 import { e2eSettings } from './settings.ts';
 import { Namespace } from './steps/objects.ts';
+import { mayBringDefinitions } from './steps/definitions.ts';
 import { must, run } from './steps/programs.ts';
 
 export const chart = resolve(import.meta.dirname, '../chart');
@@ -71,13 +72,7 @@ export async function installOperator(
   image: string,
 ): Promise<number> {
   const start = performance.now();
-  const hasDefinition = (await run('kubectl', ['get', 'crd', 'clusters.polyad.io'])).isGood;
-  // One that is there stays whose it is, and is brought up to date.
-  if (hasDefinition)
-    await must('kubectl', [
-      ...['apply', '--server-side', '--force-conflicts', '-f'],
-      resolve(import.meta.dirname, '../crds'),
-    ]);
+  const bringsDefinitions = await mayBringDefinitions(home.name);
   const scope =
     namespaces.length === 0
       ? 'operator.clusterSelector=polyad.io/e2e-operator!=own'
@@ -85,7 +80,7 @@ export async function installOperator(
   await must(e2eSettings.helm, [
     ...['install', 'polyad-operator', chart, '-n', home.name, '--set', 'mode=operator'],
     ...['--set', imageValues(image), '--set', scope],
-    ...['--set', `operator.crds.install=${!hasDefinition}`],
+    ...['--set', `operator.crds.install=${bringsDefinitions}`],
     ...['--wait', '--timeout', '180s'],
   ]);
   return (performance.now() - start) / 1000;

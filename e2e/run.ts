@@ -6,20 +6,25 @@ import {
   makeNamespace,
   widespreadOperator,
 } from './cluster-under-test.ts';
+import { budgetMs } from './config/timeouts.ts';
 import { chooseProvider } from './providers/choose-provider.ts';
 import { Report } from './report.ts';
 import { runScenario } from './run-scenario.ts';
+import { clearAbandonedRuns, removeNamespaces, startBeating } from './abandoned-runs.ts';
 import { choose } from './choose-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { apiFaultScenarios } from './scenarios/api-faults.ts';
+import { backupScenarios } from './scenarios/backups.ts';
 import { clientScenarios } from './scenarios/clients.ts';
 import { groupFaultScenarios } from './scenarios/group-faults.ts';
 import { failureScenarios } from './scenarios/failure.ts';
 import { installScenarios } from './scenarios/install.ts';
 import { lifecycleScenarios } from './scenarios/lifecycle.ts';
 import { memberScenarios } from './scenarios/members.ts';
+import { outageScenarios } from './scenarios/outages.ts';
 import { operatorScenarios } from './scenarios/operator.ts';
 import { rollingScenarios } from './scenarios/rolling.ts';
+import { waitScenarios } from './scenarios/waits.ts';
 import { e2eSettings } from './settings.ts';
 import { auditRights } from './rights.ts';
 import { ApiServer } from './steps/api-server.ts';
@@ -35,9 +40,12 @@ const all: readonly Scenario[] = [
   ...memberScenarios,
   ...failureScenarios,
   ...groupFaultScenarios,
+  ...outageScenarios,
+  ...backupScenarios,
   ...apiFaultScenarios,
   ...lifecycleScenarios,
   ...clientScenarios,
+  ...waitScenarios,
   ...operatorScenarios,
 ];
 
@@ -55,9 +63,15 @@ async function main(): Promise<number> {
     return process.env['CI'] ? 0 : 2;
   }
   try {
+    const { cleared, living } = await clearAbandonedRuns();
+    for (const one of cleared)
+      process.stdout.write(`run ${one} was killed: what it left is gone\n`);
     const wide = await widespreadOperator();
     if (wide !== undefined) {
-      process.stdout.write(`an operator for the whole cluster runs in ${wide}; remove it first\n`);
+      const whose = living.some((one) => wide.includes(one)) ? 'of a run that is under way ' : '';
+      process.stdout.write(
+        `an operator ${whose}cares for the whole cluster from ${wide}; wait for it, or remove it first\n`,
+      );
       return 2;
     }
     const capabilities = await capabilitiesOf(provider);
@@ -93,29 +107,63 @@ async function runAll(scenarios: readonly Scenario[], given: Given): Promise<voi
     .map(({ id }) => namespaces.get(id)?.name ?? '');
   const scope = e2eSettings.isClusterScoped ? [] : [home.name, ...watched];
   const takeBack = await lendMonitorKinds();
-  const seconds = await installOperator(home, scope, image);
-  const where = e2eSettings.isClusterScoped ? 'the whole cluster' : 'its namespaces';
-  process.stdout.write(
-    `${provider.name} ${provider.context}, image ${image}; operator of ${where} ready after ${seconds.toFixed(1)} s\n`,
-  );
   const api = await ApiServer.start();
-  const audit = new RightsAudit();
-  const start = (scenario: Scenario): Promise<void> =>
-    runScenario(scenario, {
-      ...{ api, audit, image, home, report, provider, runName },
-      namespace: namespaces.get(scenario.id) as Namespace,
-    });
+  const stopBeating = startBeating(api, home.name);
+  const leave = async (): Promise<void> => {
+    stopBeating();
+    api.close();
+    await takeBack();
+    if (e2eSettings.keep)
+      await run(e2eSettings.helm, ['uninstall', 'polyad-operator', '-n', home.name]);
+    else await endRun(home, [...namespaces.values()]);
+  };
+  const endEarly = (): void => void leave().finally(() => process.exit(130));
+  process.once('SIGINT', endEarly).once('SIGTERM', endEarly);
+  try {
+    const seconds = await installOperator(home, scope, image);
+    const where = e2eSettings.isClusterScoped ? 'the whole cluster' : 'its namespaces';
+    process.stdout.write(
+      `${provider.name} ${provider.context}, image ${image}; operator of ${where} ready after ${seconds.toFixed(1)} s\n`,
+    );
+    const audit = new RightsAudit();
+    const start = (scenario: Scenario): Promise<void> =>
+      runScenario(scenario, {
+        ...{ api, audit, image, home, report, provider, runName },
+        namespace: namespaces.get(scenario.id) as Namespace,
+      });
+    await inTheirTurn(scenarios, start);
+    if (scenarios.length > 0) report.note(await auditRights({ api, audit, home }));
+  } finally {
+    await leave();
+  }
+}
+
+/** Some beside each other, then those that need the cluster for themselves. */
+async function inTheirTurn(
+  scenarios: readonly Scenario[],
+  start: (scenario: Scenario) => Promise<void>,
+): Promise<void> {
   const parallel = scenarios.filter(({ isSerial }) => !isSerial);
   const lanes = Array.from({ length: e2eSettings.parallel }, async () => {
     for (let next = parallel.shift(); next; next = parallel.shift()) await start(next);
   });
   await Promise.all(lanes);
   for (const scenario of scenarios) if (scenario.isSerial) await start(scenario);
-  if (scenarios.length > 0) report.note(await auditRights({ api, audit, home }));
-  api.close();
-  await takeBack();
-  await run(e2eSettings.helm, ['uninstall', 'polyad-operator', '-n', home.name]);
-  if (!e2eSettings.keep) await run('kubectl', ['delete', 'namespace', home.name, '--wait=false']);
+}
+
+/** Clusters that are being deleted still need the operator: it goes last. */
+async function endRun(home: Namespace, others: readonly Namespace[]): Promise<void> {
+  const names = others.map(({ name }) => name);
+  for (const name of names)
+    await run('kubectl', ['delete', 'namespace', name, '--wait=false', '--ignore-not-found']);
+  await run('kubectl', [
+    ...['wait', '--for=delete', `--timeout=${budgetMs('namespaceGone') / 1000}s`],
+    ...names.map((name) => `namespace/${name}`),
+  ]);
+  await removeNamespaces([
+    { name: home.name, hasOperator: true },
+    ...names.map((name) => ({ name, hasOperator: false })),
+  ]);
 }
 
 process.exit(await main());

@@ -1,4 +1,5 @@
-import { must, run } from './steps/programs.ts';
+import { removeNamespaces } from './abandoned-runs.ts';
+import { must } from './steps/programs.ts';
 
 // npm run e2e:sweep: removes namespaces of runs that ended without doing so, once they have expired; all of them with --all.
 
@@ -16,6 +17,6 @@ const listed = await must('kubectl', ['get', 'namespaces', '-l', 'polyad.io/e2e'
 for (const { metadata } of (JSON.parse(listed) as NamespaceList).items) {
   const expires = Date.parse(metadata.annotations?.['polyad.io/e2e-expires'] ?? '');
   if (!isForAll && expires > Date.now()) continue;
-  await run('kubectl', ['delete', 'namespace', metadata.name, '--wait=false']);
+  await removeNamespaces([{ name: metadata.name, hasOperator: true }]);
   process.stdout.write(`${metadata.name} removed\n`);
 }

@@ -9,6 +9,8 @@ import {
   makeNamespace,
   whySkip,
 } from './tools.ts';
+import { clearAbandonedRuns } from '../abandoned-runs.ts';
+import { mayBringDefinitions } from '../steps/definitions.ts';
 import { must, run } from '../steps/programs.ts';
 
 /*
@@ -22,6 +24,7 @@ const prefix = 'pyd-e2e-mode';
 
 /** Two operators must not care for the same Clusters. */
 async function otherOperator(): Promise<string | false> {
+  await clearAbandonedRuns();
   const { output } = await run('kubectl', [
     ...['get', 'deployments', '-A', '-l', 'app.kubernetes.io/name=polyad-operator'],
     ...['-o=jsonpath={range .items[*]}{.spec.template.spec.containers[0].args}{"\\n"}{end}'],
@@ -54,11 +57,7 @@ for (const helm of helms) {
     const home = `${prefix}-${helm}`;
     const shop = `${prefix}-${helm}-shop`;
     const operator = async (): Promise<readonly string[]> => {
-      const found = await run('kubectl', [
-        ...['get', 'crd', 'clusters.polyad.io'],
-        '-o=jsonpath={.metadata.annotations.meta\\.helm\\.sh/release-namespace}',
-      ]);
-      const isOurs = !found.isGood || found.output === home;
+      const isOurs = await mayBringDefinitions(home);
       return [
         ...['operator', chart, '-n', home, ...imageValues(), ...wait, '--set', 'mode=operator'],
         ...['--set', `operator.watchNamespaces={${shop}},operator.crds.install=${isOurs}`],

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { removeNamespaces } from '../abandoned-runs.ts';
 import { isOnPath, must, run } from '../steps/programs.ts';
 
 /*
@@ -32,8 +33,12 @@ export function imageValues(): readonly string[] {
   return ['--set', `image.repository=${image.slice(0, colon)},image.tag=${image.slice(colon + 1)}`];
 }
 
-/** A namespace of its own that admits restricted pods only. */
+/** A namespace of its own that admits restricted pods only. What a run that was killed left of that name goes first. */
 export async function makeNamespace(name: string): Promise<void> {
+  if ((await run('kubectl', ['get', 'namespace', name])).isGood) {
+    await removeNamespaces([{ name, hasOperator: true }]);
+    await run('kubectl', ['wait', '--for=delete', `namespace/${name}`, '--timeout=120s']);
+  }
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
   const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
   await must('kubectl', ['apply', '-f', '-'], JSON.stringify(object));

@@ -9,7 +9,7 @@ export const budgets = {
   nodeStoppedGap: 8,
   noQuorum: 30,
   manyClustersReady: 300,
-  installToFirstWrite: 45,
+  installToFirstWrite: 60,
   memberBack: 60,
   memberRestart: 45,
   hotSetting: 10,
@@ -29,6 +29,7 @@ export const budgets = {
   afterFault: 60,
   certificateServed: 150,
   authorityStep: 600,
+  runOnce: 90,
 } as const;
 
 export type Budget = keyof typeof budgets;

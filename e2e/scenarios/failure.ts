@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Scenario } from '../scenario.ts';
+import { signalServer } from '../steps/containers.ts';
 import { serverCommand, sql } from '../steps/member.ts';
 import { conditionOf, isReady, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
 
@@ -26,10 +27,7 @@ export const failureScenarios: readonly Scenario[] = [
       await cluster('kill');
       const clients = await load('kill');
       const pod = await namespace.require('pod', 'kill-0');
-      const statuses = valueAt(pod, 'status.containerStatuses') as { containerID: string }[];
-      const id = (statuses[0]?.containerID ?? '').replace('containerd://', '');
-      const words = ['ctr', '-n', 'k8s.io', 'tasks', 'kill', '-s', 'SIGKILL', id];
-      await node(String(valueAt(pod, 'spec.nodeName')), 'exec', ...words);
+      await signalServer({ namespace, node }, 'kill-0', 'SIGKILL');
       await clients.untilAcknowledged(40);
       const { longestGapSeconds, acknowledged } = await clients.stop();
       report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes`);

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
+import { signalServer } from '../steps/containers.ts';
 import {
+  backToThree,
   GroupWatch,
   groupSeenBy,
   handLeadershipTo,
   leaderOf,
   mustBeConsistent,
+  podsOf,
   uidsOf,
 } from '../steps/group.ts';
 import { mustHaveServed } from '../steps/load.ts';
@@ -19,16 +22,7 @@ import { dialRaftPort } from '../steps/raft-port.ts';
  * show each other. Clients write and read all the time.
  */
 
-const podsOf = (cluster: string): readonly string[] => [0, 1, 2].map((n) => `${cluster}-${n}`);
 const withoutGrace = ['--grace-period=0', '--force'];
-
-async function killServer({ namespace, node }: ScenarioContext, name: string): Promise<void> {
-  const pod = await namespace.require('pod', name);
-  const statuses = valueAt(pod, 'status.containerStatuses') as { containerID: string }[];
-  const id = (statuses[0]?.containerID ?? '').replace('containerd://', '');
-  const words = ['ctr', '-n', 'k8s.io', 'tasks', 'kill', '-s', 'SIGKILL', id];
-  await node(String(valueAt(pod, 'spec.nodeName')), 'exec', ...words);
-}
 
 /** The group is what it was founded as. */
 async function clusterIdOf(namespace: Namespace, cluster: string): Promise<string> {
@@ -36,19 +30,6 @@ async function clusterIdOf(namespace: Namespace, cluster: string): Promise<strin
   const id = (await groupSeenBy(namespace, pod))?.clusterId ?? '';
   assert.notEqual(id, '');
   return id;
-}
-
-async function backToThree(namespace: Namespace, cluster: string): Promise<void> {
-  for (const pod of podsOf(cluster))
-    await namespace.waitFor(
-      'pod',
-      pod,
-      'ready',
-      'nodeBack',
-      (object) => conditionOf(object, 'Ready') === 'True',
-    );
-  await namespace.waitFor('pyd', cluster, 'Ready', 'memberBack', isReady);
-  assert.equal(valueAt(await namespace.require('pyd', cluster), 'status.voters'), 3);
 }
 
 /** Cuts a member off from the others, in the packet filter of its node. @returns the way back */
@@ -101,7 +82,7 @@ export const groupFaultScenarios: readonly Scenario[] = [
       const clients = await load('lead');
       await clients.untilAcknowledged(40);
       const first = await leaderOf(namespace, 'lead');
-      await killServer(context, first.pod);
+      await signalServer(context, first.pod, 'SIGKILL');
       await clients.untilAcknowledged(40);
       await backToThree(namespace, 'lead');
       const second = await leaderOf(namespace, 'lead');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiServer } from './api-server.ts';
 import { ask } from './member.ts';
-import { conditionOf, type KubernetesObject, type Namespace, valueAt } from './objects.ts';
+import { conditionOf, isReady, type KubernetesObject, type Namespace, valueAt } from './objects.ts';
 
 // What scenarios with several members ask of a group, and see of its pods.
 
@@ -81,6 +81,19 @@ export async function uidsOf(
 ): Promise<Readonly<Record<string, string>>> {
   const pods = await namespace.list('pods', '-l', `polyad.io/cluster=${cluster}`);
   return Object.fromEntries(pods.map(({ metadata }) => [metadata.name, metadata.uid]));
+}
+
+/** Names of the pods of a Cluster of three. */
+export function podsOf(cluster: string): readonly string[] {
+  return [0, 1, 2].map((ordinal) => `${cluster}-${ordinal}`);
+}
+
+/** All three ready, the Cluster too, and all of them voters. */
+export async function backToThree(namespace: Namespace, cluster: string): Promise<void> {
+  const isUp = (pod: KubernetesObject | undefined): boolean => conditionOf(pod, 'Ready') === 'True';
+  for (const pod of podsOf(cluster)) await namespace.waitFor('pod', pod, 'ready', 'nodeBack', isUp);
+  await namespace.waitFor('pyd', cluster, 'Ready', 'memberBack', isReady);
+  assert.equal(valueAt(await namespace.require('pyd', cluster), 'status.voters'), 3);
 }
 
 /** Sees how a Cluster goes: numbers of voters, and pods in the order in which they were ended, with who was not ready then. */

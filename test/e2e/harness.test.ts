@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { clearAbandonedRuns, type RunNamespace } from '../../e2e/abandoned-runs.ts';
 import { choose } from '../../e2e/choose-scenarios.ts';
 import { junit } from '../../e2e/report.ts';
 import { partOf } from '../../e2e/settings.ts';
@@ -90,4 +91,21 @@ it('the parts of a level hold each scenario once, and level 0 every time', () =>
   ]);
   assert.equal(choose(all, { ...given, part: partOf() }).length, 6);
   for (const text of ['0/3', '4/3', '1', 'a/b', '1/2/3']) assert.throws(() => partOf(text));
+});
+
+it('a run that was killed is taken away by the next one; one that lives, and what was kept, stay', async () => {
+  const of = (run: string, beat: string, hasOperator = false): RunNamespace => ({
+    ...{ name: `${run}-${hasOperator ? 'operator' : 'i2'}`, run, beat, hasOperator },
+  });
+  const before = [of('dead', '7', true), of('dead', ''), of('alive', '3', true), of('kept', '')];
+  const after = before.map((one) => (one.run === 'alive' ? { ...one, beat: '5' } : one));
+  const lists = [before, after];
+  const removed: string[] = [];
+  const outcome = await clearAbandonedRuns({
+    list: async () => lists.shift() ?? [],
+    wait: async () => {},
+    remove: async (namespaces) => void removed.push(...namespaces.map(({ name }) => name)),
+  });
+  assert.deepEqual(outcome, { cleared: ['dead'], living: ['alive'] });
+  assert.deepEqual(removed, ['dead-operator', 'dead-i2']);
 });

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import type { Scenario, ScenarioContext } from '../scenario.ts';
+import {
+  groupSeenBy,
+  handLeadershipTo,
+  leaderOf,
+  mustBeConsistent,
+  podsOf,
+} from '../steps/group.ts';
+import { mustHaveServed } from '../steps/load.ts';
+import { serverCommand, sql } from '../steps/member.ts';
+import { type KubernetesObject, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
+
+/*
+ * `Backup`, `ScheduledBackup` and `Restore` on three members: archives on the volume of the leader, made and read while clients
+ * write and while another member takes the lead.
+ */
+
+const archiveName = /^school-backup-\d{8}-\d{9}\.zip$/;
+const secondsSince = (start: number): string => ((performance.now() - start) / 1000).toFixed(1);
+
+function manifest(kind: string, name: string, spec: object): Readonly<Record<string, unknown>> {
+  return { apiVersion: 'polyad.io/v1alpha1', kind, metadata: { name }, spec };
+}
+
+const phaseOf = (object: KubernetesObject | undefined): unknown => valueAt(object, 'status.phase');
+
+/** Waits until the run is over, well or not. */
+async function over(namespace: Namespace, kind: string, name: string): Promise<KubernetesObject> {
+  const isOver = (object: KubernetesObject | undefined): boolean =>
+    ['Succeeded', 'Failed'].includes(String(phaseOf(object)));
+  const found = await namespace.waitFor(kind, name, 'over', 'runOnce', isOver);
+  if (found === undefined) throw new Error(`${kind} ${name} is gone`);
+  return found;
+}
+
+async function succeeded(
+  namespace: Namespace,
+  kind: string,
+  name: string,
+): Promise<KubernetesObject> {
+  const found = await over(namespace, kind, name);
+  assert.equal(phaseOf(found), 'Succeeded', reasonOf(found, 'Ready'));
+  return found;
+}
+
+const filesOf = (backup: KubernetesObject) =>
+  (valueAt(backup, 'status.files') ?? []) as readonly { readonly database: string; name: string }[];
+
+/** A Cluster of three with a database of some pupils. */
+async function school({ namespace, cluster }: ScenarioContext, name: string): Promise<string> {
+  await cluster(name, { replicas: 3 });
+  const { pod } = await leaderOf(namespace, name);
+  await serverCommand(namespace, pod, 'create database school');
+  await sql(namespace, pod, 'school', 'CREATE DOCUMENT TYPE Pupil');
+  for (const pupil of ['Ada', 'Emmy', 'Grace'])
+    await sql(namespace, pod, 'school', `INSERT INTO Pupil SET name = '${pupil}'`);
+  return pod;
+}
+
+async function pupilsIn(namespace: Namespace, pod: string, database: string): Promise<string> {
+  const rows = await sql(namespace, pod, database, 'SELECT name FROM Pupil ORDER BY name');
+  return rows.map((row) => String(row['name'])).join(' ');
+}
+
+/** On every member, which may be some entries behind for a moment, so the leader compares them first. */
+async function mustHoldEverywhere(
+  namespace: Namespace,
+  { cluster, database, pupils }: Readonly<Record<'cluster' | 'database' | 'pupils', string>>,
+): Promise<void> {
+  await mustBeConsistent(namespace, cluster, database);
+  for (const pod of podsOf(cluster)) assert.equal(await pupilsIn(namespace, pod, database), pupils);
+}
+
+export const backupScenarios: readonly Scenario[] = [
+  {
+    id: 'B1',
+    title:
+      'Backups of three members under load: two at once, one by a schedule; archives on the member that leads',
+    level: 1,
+    async run(context) {
+      const { namespace, load, report } = context;
+      await school(context, 'save');
+      const clients = await load('save');
+      const backup = (name: string) =>
+        manifest('Backup', name, { clusterRef: { name: 'save' }, databases: ['school', 'load'] });
+      const start = performance.now();
+      await namespace.apply(backup('first'), backup('second'));
+      const schedule = {
+        schedule: '0 3 1 1 *',
+        immediate: true,
+        template: { clusterRef: { name: 'save' }, databases: ['school'] },
+      };
+      await namespace.apply(manifest('ScheduledBackup', 'often', schedule));
+      for (const name of ['first', 'second']) {
+        const done = await succeeded(namespace, 'backups.polyad.io', name);
+        assert.deepEqual(
+          filesOf(done)
+            .map(({ database }) => database)
+            .sort(),
+          ['load', 'school'],
+        );
+        const file = filesOf(done).find(({ database }) => database === 'school')?.name ?? '';
+        assert.match(file, archiveName);
+        const { pod } = await leaderOf(namespace, 'save');
+        assert.equal(valueAt(done, 'status.member'), pod);
+        assert.ok((await serverCommand(namespace, pod, 'list backups school')).includes(file));
+      }
+      const made = await namespace.waitFor(
+        'scheduledbackups.polyad.io',
+        'often',
+        'with a Backup',
+        'runOnce',
+        (object) => valueAt(object, 'status.lastBackup') !== undefined,
+      );
+      const last = String(valueAt(made, 'status.lastBackup'));
+      const scheduled = await succeeded(namespace, 'backups.polyad.io', last);
+      assert.match(JSON.stringify(scheduled.metadata), /"kind":"ScheduledBackup"/);
+      assert.match(String(valueAt(made, 'status.nextScheduleTime')), /-01-01T03:00:00/);
+      report(`three Backups in ${secondsSince(start)} s`);
+      const columns = await namespace.kubectl(['get', 'pydb']);
+      assert.match(columns, /first\s+.*Succeeded/);
+      // Its Backup goes with the schedule; the archive stays.
+      await namespace.kubectl(['delete', 'scheduledbackups.polyad.io', 'often']);
+      await namespace.waitGone('backups.polyad.io', last, 'runOnce');
+      mustHaveServed(context, await clients.stop());
+    },
+  },
+  {
+    id: 'B3',
+    title:
+      'a Restore on three members: under another name, refused over one that is there, in place of it, and by the member with the archives',
+    level: 1,
+    async run(context) {
+      const { namespace, report } = context;
+      const pod = await school(context, 'back');
+      const clusterRef = { name: 'back' };
+      const source = { backupRef: { name: 'before' } };
+      await namespace.apply(
+        manifest('Backup', 'before', { clusterRef, databases: ['school'] }),
+        manifest('Restore', 'copy', {
+          clusterRef,
+          source,
+          databases: [{ name: 'school', as: 'school2' }],
+        }),
+      );
+      const holder = String(
+        valueAt(await succeeded(namespace, 'backups.polyad.io', 'before'), 'status.member'),
+      );
+      const start = performance.now();
+      await succeeded(namespace, 'restores.polyad.io', 'copy');
+      report(`restored in ${secondsSince(start)} s`);
+      const pupils = 'Ada Emmy Grace';
+      await mustHoldEverywhere(namespace, { cluster: 'back', database: 'school2', pupils });
+
+      await sql(namespace, pod, 'school', "UPDATE Pupil SET name = 'nobody'");
+      await namespace.apply(manifest('Restore', 'refused', { clusterRef, source }));
+      const refused = await over(namespace, 'restores.polyad.io', 'refused');
+      assert.equal(phaseOf(refused), 'Failed');
+      assert.match(JSON.stringify(valueAt(refused, 'status')), /school already/);
+      assert.equal(await pupilsIn(namespace, pod, 'school'), 'nobody nobody nobody');
+
+      // Another one leads: it has no archives, and says who has.
+      const other = podsOf('back').find((name) => name !== holder) ?? '';
+      await handLeadershipTo(namespace, 'back', other);
+      assert.equal((await groupSeenBy(namespace, other))?.isLeader, true);
+      const replace = { clusterRef, source, ifExists: 'Replace' };
+      await namespace.apply(manifest('Restore', 'replaced', replace));
+      const waits = (object: KubernetesObject | undefined): boolean =>
+        JSON.stringify(valueAt(object, 'status.conditions') ?? '').includes(`make ${holder} lead`);
+      await namespace.waitFor('restores.polyad.io', 'replaced', 'waiting', 'runOnce', waits);
+      await handLeadershipTo(namespace, 'back', holder);
+      const replaced = await succeeded(namespace, 'restores.polyad.io', 'replaced');
+      assert.match(JSON.stringify(valueAt(replaced, 'status.databases')), /"before":"school-/);
+      await mustHoldEverywhere(namespace, { cluster: 'back', database: 'school', pupils });
+    },
+  },
+];
