@@ -110,12 +110,12 @@ async function runAll(scenarios: readonly Scenario[], given: Given): Promise<voi
   const api = await ApiServer.start();
   const stopBeating = startBeating(api, home.name);
   const leave = async (): Promise<void> => {
-    stopBeating();
-    api.close();
     await takeBack();
     if (e2eSettings.keep)
       await run(e2eSettings.helm, ['uninstall', 'polyad-operator', '-n', home.name]);
     else await endRun(home, [...namespaces.values()]);
+    stopBeating();
+    api.close();
   };
   const endEarly = (): void => void leave().finally(() => process.exit(130));
   process.once('SIGINT', endEarly).once('SIGTERM', endEarly);

@@ -36,8 +36,8 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   const credentials = await findCredentials(inputs.environment);
   const transport = new HttpTransport(credentials);
   const metrics = new Metrics();
-  const afterCall = (call: CallRecord, code: number, isTerminating: boolean) =>
-    noteCall(metrics, call, code, isTerminating);
+  const afterCall = (call: CallRecord, code: number, isPassing: boolean) =>
+    noteCall(metrics, call, code, isPassing);
   const instance = `${hostname()}_${systemRuntime.random.uuid().slice(0, 8)}`;
   const namespace = settings.namespace === '' ? credentials.namespace : settings.namespace;
   const lease = new Lease({

@@ -12,6 +12,7 @@ export const budgets = {
   installToFirstWrite: 60,
   memberBack: 60,
   memberRestart: 45,
+  memberRestartGap: 6,
   hotSetting: 10,
   deliveredFile: 120,
   driftCorrected: 5,

@@ -70,6 +70,8 @@ export const installScenarios: readonly Scenario[] = [
       assert.equal(valueAt(seen, 'status.leader'), 'small-0');
       assert.equal(valueAt(seen, 'status.image'), image);
       assert.equal(valueAt(seen, 'status.faultTolerance'), 1);
+      // A member that has just joined may take a new database over as a whole, and is not ready meanwhile.
+      await namespace.waitFor('pyd', 'small', 'Ready', 'memberBack', isReady);
       const columns = await namespace.kubectl(['get', 'pyd', 'small']);
       assert.match(columns, /NAME\s+READY\s+PHASE\s+REPLICAS\s+VOTERS/);
       assert.match(columns, /small\s+True\s+Running\s+3\s+3/);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
+import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario } from '../scenario.ts';
 import { ask, serverCommand } from '../steps/member.ts';
 import { conditionOf, isReady, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
@@ -43,6 +44,7 @@ export const rollingScenarios: readonly Scenario[] = [
       await clients.untilAcknowledged(20);
       const { longestGapSeconds, acknowledged } = await clients.stop();
       report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes`);
+      assert.ok(longestGapSeconds * 1000 <= budgetMs('memberRestartGap'), 'gap');
     },
   },
   {

@@ -13,12 +13,12 @@ export function noteCall(
   metrics: Metrics,
   { verb, group, resource }: CallRecord,
   status: number,
-  isTerminating: boolean,
+  isPassing: boolean,
 ): void {
   const code = String(status);
   const method = httpMethods[verb] ?? 'GET';
   metrics.add('rest_client_requests_total', 'Calls of the API server', { code, method });
-  const call = { verb, group, resource, code: isTerminating ? 'terminating' : code };
+  const call = { verb, group, resource, code: isPassing ? 'passing' : code };
   metrics.add('polyad_operator_api_calls_total', 'Calls of the API server by right', call);
 }
 

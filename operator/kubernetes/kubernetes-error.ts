@@ -33,6 +33,8 @@ export function codeOf(error: unknown): number | undefined {
  * made, and forbids owners of that kind until then. That passes by itself.
  */
 const newKindMs = 2000;
+/** In the answer of an API server that has not learned of a kind yet. */
+export const unknownKindText = 'cannot find RESTMapping';
 const budgetCause = 'DisruptionBudget';
 
 interface StatusAnswer {
@@ -58,7 +60,7 @@ export function errorOfAnswer(answer: {
   } catch {
     // Proxies in between answer in their own words.
   }
-  if (answer.status === 403 && message.includes('cannot find RESTMapping'))
+  if (answer.status === 403 && message.includes(unknownKindText))
     return new KubernetesError({ code: 503, reason, message, retryAfterMs: newKindMs });
   const seconds = Number(answer.retryAfter);
   return new KubernetesError({

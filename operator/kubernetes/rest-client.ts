@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
-import { errorOfAnswer, KubernetesError } from './kubernetes-error.ts';
+import { errorOfAnswer, KubernetesError, unknownKindText } from './kubernetes-error.ts';
 import type {
   CallRecord,
   HttpAnswer,
@@ -17,7 +17,8 @@ const requestTimeoutMs = 10_000;
 /** Longer than the pauses between bookmarks, so that only a dead connection runs into it. */
 const watchSilenceMs = 120_000;
 
-const terminatingCause = '"NamespaceTerminating"';
+/** 403 for want of no right: the namespace is on its way out, or its definition is too new for the API server. */
+const passingCauses = ['"NamespaceTerminating"', unknownKindText] as const;
 
 const contentTypes = {
   json: 'application/json',
@@ -30,7 +31,7 @@ interface RestClientOptions {
   /** Hears of every call before it goes out; may throw to hold it back, as one does that lost its lease. */
   readonly beforeCall?: (call: CallRecord) => void;
   /** Told the status, and whether it is a namespace on its way out that refused, not a missing right. */
-  readonly afterCall?: (call: CallRecord, code: number, isTerminating: boolean) => void;
+  readonly afterCall?: (call: CallRecord, code: number, isPassing: boolean) => void;
 }
 
 /** The Kubernetes API in its own words: paths, verbs and content types, over any transport. */
@@ -236,8 +237,9 @@ export class RestClient implements KubernetesApi {
       ...(request.contentType === undefined ? undefined : { contentType: request.contentType }),
       ...(request.body === undefined ? undefined : { body: JSON.stringify(request.body) }),
     });
-    const isTerminating = answer.status === 403 && answer.body.includes(terminatingCause);
-    this.#options.afterCall?.(call, answer.status, isTerminating);
+    const isPassing =
+      answer.status === 403 && passingCauses.some((text) => answer.body.includes(text));
+    this.#options.afterCall?.(call, answer.status, isPassing);
     if (answer.status < 200 || answer.status > 299) throw errorOfAnswer(answer);
     return answer;
   }
