@@ -211,14 +211,34 @@ async function tellMember(
       memory.noteDone(`change-mcp-config ${mcpHash(spec)} ${life}`);
       return;
     case 'back-up':
-      await actors.databases.backUpAll(member, password);
-      memory.noteDone(action.mark);
-      return;
+      return beginBackup(action, { member, password }, task);
     default:
       return changeGroup(action, (request) =>
         actors.databases.manageGroup(member, password, request),
       );
   }
+}
+
+/** No worker waits for it: it may take hours. */
+function beginBackup(
+  action: Extract<Action, { kind: 'back-up' }>,
+  { member, password }: { readonly member: Member; readonly password: string },
+  { seen, actors, memory }: Task,
+): void {
+  const work = () => actors.databases.backUpAll(member, password, Date.parse(action.since));
+  memory.begin(action.mark, work, (error) => {
+    // What passes by itself is begun again by a later look; 409: somebody else backs up just now.
+    if (!(error instanceof MemberError) || !isLasting(error, action.kind)) return;
+    if (error.status === 409) return;
+    const generation = seen.cluster.metadata.generation ?? 0;
+    const atMs = actors.runtime.clock.now();
+    memory.noteRejected('back-up', {
+      message: error.message,
+      code: error.status,
+      generation,
+      atMs,
+    });
+  });
 }
 
 /** All that the member takes, whatever it refuses. @throws MemberError of the first one refused */

@@ -14,6 +14,7 @@ export class ClusterMemory {
   readonly #applied = new Map<string, { readonly hash: string; readonly version: string }>();
   readonly #rejections = new Map<string, Rejection>();
   readonly #done = new Set<string>();
+  readonly #running = new Set<string>();
   #hasActed = false;
   #yieldsUntilMs: number | undefined;
 
@@ -35,7 +36,8 @@ export class ClusterMemory {
     for (const [key, { hash, version }] of this.#applied) {
       if (objects.get(key)?.metadata.resourceVersion === version) settled.set(key, hash);
     }
-    return { settled, rejections: this.#rejections, done: this.#done, leaderForMs };
+    const marks = { done: this.#done, running: this.#running };
+    return { settled, rejections: this.#rejections, ...marks, leaderForMs };
   }
 
   noteApplied(key: string, hash: string, answer: KubernetesObject): void {
@@ -48,6 +50,15 @@ export class ClusterMemory {
 
   noteAccepted(target: string): void {
     this.#rejections.delete(target);
+  }
+
+  /** Begins what takes long; later looks see how it ended. Once at a time. */
+  begin(mark: string, work: () => Promise<void>, failed: (error: unknown) => void): void {
+    if (this.#running.has(mark)) return;
+    this.#running.add(mark);
+    work()
+      .then(() => this.noteDone(mark), failed)
+      .finally(() => this.#running.delete(mark));
   }
 
   noteDone(mark: string): void {

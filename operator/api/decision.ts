@@ -145,8 +145,14 @@ export type Action =
     }
   | { readonly kind: 'set-backup-config'; readonly ordinal: number; readonly config: string }
   | { readonly kind: 'change-mcp-config'; readonly ordinal: number; readonly change: string }
-  /** Backs up every database; `mark` is among what was done in the next observation. */
-  | { readonly kind: 'back-up'; readonly ordinal: number; readonly mark: string }
+  /** Begins to back up every database; `mark` is among what runs, and then among what was done. */
+  | {
+      readonly kind: 'back-up';
+      readonly ordinal: number;
+      readonly mark: string;
+      /** When it was begun first: databases that have an archive since then are left out. */
+      readonly since: string;
+    }
   | GroupAction;
 
 /** Changes of the group, sent to the member that leads unless said otherwise; `index` is of the configuration that was seen. */

@@ -47,6 +47,8 @@ export interface Observation {
   readonly rejections: ReadonlyMap<string, Rejection>;
   /** Effects on the running member that this process has brought about, by a name that holds their content. */
   readonly done: ReadonlySet<string>;
+  /** Those that this process has begun and that have not ended. */
+  readonly running: ReadonlySet<string>;
 }
 
 export interface ObservedBootstrap {

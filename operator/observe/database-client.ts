@@ -271,15 +271,13 @@ export class DatabaseClient {
     await this.#call(member, password, { method: 'POST', path: mcpConfigPath, body: change });
   }
 
-  /** Backs up every database, one after the other. */
-  async backUpAll(member: Member, password: string): Promise<void> {
-    for (const name of await this.databaseNames(member, password))
-      await this.command(
-        member,
-        password,
-        { command: `trigger backup ${name}` },
-        timeoutsMs.backup,
-      );
+  /** Backs up every database that has no archive since then, one after the other; resolves when all are whole. */
+  async backUpAll(member: Member, password: string, sinceMs: number): Promise<void> {
+    for (const name of await this.databaseNames(member, password)) {
+      const archives = await this.archives(member, password, name);
+      if (archives.some(({ takenAtMs }) => takenAtMs >= sinceMs)) continue;
+      await this.command(member, password, { command: `trigger backup ${name}` }, timeoutsMs.long);
+    }
   }
 
   /** Whether the member takes this password. @throws MemberError when it could not be asked */

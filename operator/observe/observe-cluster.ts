@@ -44,7 +44,10 @@ export interface Observers {
 }
 
 /** What this process remembers about a Cluster between looks; all of it may be lost at any time. */
-export type Remembered = Pick<Observation, 'settled' | 'rejections' | 'done' | 'leaderForMs'>;
+export type Remembered = Pick<
+  Observation,
+  'settled' | 'rejections' | 'done' | 'running' | 'leaderForMs'
+>;
 
 /** @param leader who leads in which term, as far as anybody says */
 export type Recall = (

@@ -82,6 +82,16 @@ const flows: readonly Flow[] = [
   },
 ];
 
+const backupFlow: Flow = {
+  name: 'delete with a last backup',
+  prepare: (world) => create(world, { ...spec, deletionPolicy: 'BackupThenDelete' }),
+  begin: (world) => world.api.delete(world.cluster(), false),
+  isDone: (world) =>
+    world.findCluster('orders') === undefined &&
+    world.members.backedUp.includes('orders') &&
+    ['Pod', 'StatefulSet'].every((kind) => world.api.all(kind).length === 0),
+};
+
 const turnsMax = 80;
 
 interface Outcome {
@@ -155,7 +165,7 @@ function withoutIds(data: Record<string, string> | undefined): string {
   return JSON.stringify(data ?? {}).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'uuid');
 }
 
-for (const flow of flows) {
+for (const flow of [...flows, backupFlow]) {
   test(`killed at every call of ${flow.name}, the operator ends in the same state`, async () => {
     const model = await play(flow, 0, false);
     assert.ok(model.writes >= 2, `${flow.name} makes ${model.writes} calls`);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject } from '../../operator/api/kubernetes-object.ts';
 import { SimulatedWorld, namespace } from './sim/simulated-world.ts';
+import { settlePromises } from './sim/virtual-runtime.ts';
 
 // Whole flows on a simulated control plane: what a user does, and what stands there afterwards.
 
@@ -382,6 +383,29 @@ test('BackupThenDelete: every database is backed up and the volume of the backup
   const claims = world.api.all('PersistentVolumeClaim').map(({ metadata }) => metadata.name);
   assert.deepEqual(claims, ['backups-orders-0']);
   assert.equal(world.findCluster('orders'), undefined);
+});
+
+test('BackupThenDelete: a look returns while the last backup is made, and another operator goes on with it', async () => {
+  const world = await readyWorld({ deletionPolicy: 'BackupThenDelete' });
+  world.members.databases = ['orders', 'audit'];
+  world.members.course.isHeld = true;
+  world.api.delete(world.cluster(), false);
+  for (let turn = 0; turn < 10; turn++) await world.turn();
+  assert.deepEqual(world.members.backedUp, ['orders']);
+  assert.match(world.cluster().status?.backups?.begun?.mark ?? '', /^back-up uid-/);
+  // The first one is whole; the operator dies, and its successor makes the second one only.
+  world.members.course.finish();
+  await settlePromises();
+  world.restartOperator();
+  world.members.course.isHeld = false;
+  world.members.course.finish();
+  await settlePromises();
+  for (let turn = 0; turn < 30; turn++) await world.turn();
+  assert.equal(world.findCluster('orders'), undefined);
+  assert.equal(world.members.backedUp.filter((name) => name === 'orders').length, 1);
+  assert.ok(world.members.backedUp.includes('audit'));
+  const claims = world.api.all('PersistentVolumeClaim').map(({ metadata }) => metadata.name);
+  assert.deepEqual(claims, ['data-orders-0']);
 });
 
 test('BackupThenDelete with a server that cannot: the object stays until a person says otherwise', async () => {

@@ -165,6 +165,7 @@ function settleAnew(spec: object): Observation {
     isExpandable: undefined,
     rejections: new Map(),
     done: new Set(),
+    running: new Set(),
     isNamespaceTerminating: false,
     certificates: undefined,
     hasCertManager: true,

@@ -134,7 +134,7 @@ test('the server starts with what the operator gives it and answers what the ope
     await databases.setBackupConfig(member, password, JSON.stringify(schedules));
     const kept = await databases.backupConfig(member, password);
     assert.equal(holds(kept === 'unsupported' ? null : kept.config, schedules), true);
-    await databases.backUpAll(member, password);
+    await databases.backUpAll(member, password, 0);
 
     const next = 'the-second-password';
     assert.equal(await databases.accepts(member, next), false);

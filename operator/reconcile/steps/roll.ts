@@ -9,6 +9,7 @@ import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, podProblem, readySinceMs } from '../../resources/pod-state.ts';
 import { isInMaintenanceWindow } from '../maintenance-window.ts';
 import { tryImage } from './try-image.ts';
+import { backUpAll } from './back-up.ts';
 
 /*
  * Restarts of members (operator.md 8.4, 8.7, 8.12), one at a time. A healthy member is restarted by eviction, when windows, pauses
@@ -203,18 +204,14 @@ function restart(pass: Pass, draft: Draft, member: ObservedMember, pod: Pod): St
   };
 }
 
-/**
- * `spec.update.backupFirst`: every database is backed up before another image gets at the volume. Another instance of the
- * operator does not know of it and backs up again, which costs time only.
- */
+/** `spec.update.backupFirst`: every database is backed up before another image gets at the volume. */
 function backUpFirst(pass: Pass, draft: Draft): StepEnd | undefined {
   if (!pass.spec.update.backupFirst || kindOfRestart(pass, draft) !== 'Upgrade') return undefined;
   const mark = `back-up ${targetOf(pass)}`;
   if (pass.seen.done.has(mark)) return undefined;
   draft.progress = { reason: 'Upgrading', message: 'backing up before the image is changed' };
   const refusal = rejectionOf(pass, draft, 'back-up');
-  if (refusal === undefined)
-    return { action: { kind: 'back-up', ordinal: pass.group.leader?.ordinal ?? 0, mark } };
+  if (refusal === undefined) return backUpAll(pass, draft, mark);
   stall(draft, 'BackupFailed', `the image stays ${pass.previous.image ?? 'as it is'}: ${refusal}`);
   return {};
 }

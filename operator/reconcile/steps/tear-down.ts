@@ -5,6 +5,7 @@ import { ownershipOf } from '../ownership.ts';
 import { isReady } from '../../resources/pod-state.ts';
 import { hasPods, lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
+import { backUpAll } from './back-up.ts';
 
 /*
  * Deletion (operator.md 8.16). With `Retain` there is no finalizer and this never runs: owned objects are collected, claims
@@ -53,7 +54,8 @@ function backUp(pass: Pass, draft: Draft): StepEnd | undefined {
     lookAgain(draft, 5000);
     return {};
   }
-  return { action: { kind: 'back-up', ordinal: group.leader.ordinal, mark } };
+  draft.progress = { reason: 'Deleting', message: 'the last backup is made' };
+  return backUpAll(pass, draft, mark);
 }
 
 function stopPods(pass: Pass, draft: Draft): StepEnd | undefined {

@@ -7,12 +7,13 @@ import { serveWorld } from './http-front.ts';
 import { SimulatedWorld } from './simulated-world.ts';
 
 /*
- * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds]. Resident memory of an operator process that looks
+ * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds] [members of each]. Resident memory of an operator process that looks
  * after ready Clusters, its processor time at rest, and its reaction to a changed spec.
  */
 
 const clusters = Number(process.argv[2] ?? 20);
 const seconds = Number(process.argv[3] ?? 30);
+const replicas = Number(process.argv[4] ?? 3);
 const world = new SimulatedWorld();
 const front = await serveWorld(world);
 const directory = mkdtempSync(join(tmpdir(), 'polyad-measure-'));
@@ -60,7 +61,8 @@ const readyCount = () =>
     .all('Cluster')
     .filter(({ metadata }) => world.condition('Ready', metadata.name).startsWith('True')).length;
 
-for (let at = 0; at < clusters; at++) world.create(`c${at}`, { ports: { http: front.memberPort } });
+for (let at = 0; at < clusters; at++)
+  world.create(`c${at}`, { replicas, ports: { http: front.memberPort } });
 const startedAt = systemRuntime.clock.now();
 while (readyCount() < clusters) await pass(100);
 const readyMs = systemRuntime.clock.now() - startedAt;
@@ -70,6 +72,7 @@ const before = processorMs();
 await pass(seconds * 1000);
 const atRest = {
   clusters,
+  replicas,
   readyMs,
   residentMb: Math.round(residentMb()),
   processorPercentAtRest: (processorMs() - before) / (seconds * 10),
