@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ServerEngine } from './opencypher/engine.ts';
+import { HttpEngine } from './opencypher/http-engine.ts';
+import type { Scenario } from './opencypher/gherkin.ts';
 import { runScenario } from './opencypher/scenario-run.ts';
 import { isSuiteThere, readSuite, suiteDirectory } from './opencypher/suite.ts';
 
 /**
- * npm run conformance -- opencypher [--filter text] [--verbose] [--known file]: each scenario of the suite against the server in process. Prints
+ * npm run conformance -- opencypher [--http] [--filter text] [--verbose] [--known file]: each scenario of the suite against the server in
+ * process, or against a server process over HTTP (but those that bring procedures along, which only a server in process takes). Prints
  * what failed and why, a table per folder, and ends with `conformance: N passed, N failed`. Exits with 0 when all have passed.
  * A file of known failures has one title a line: they count as skipped while they fail, and as failed once they pass, so that
  * the file tells the truth.
@@ -16,6 +19,7 @@ const { positionals, values } = parseArgs({
     filter: { type: 'string' },
     verbose: { type: 'boolean' },
     brief: { type: 'boolean' },
+    http: { type: 'boolean' },
     known: { type: 'string' },
   },
 });
@@ -46,10 +50,13 @@ function knownFailures(): ReadonlySet<string> {
 
 async function runSuite(): Promise<number> {
   const scenarios = readSuite().filter(
-    ({ title }) => values.filter === undefined || title.includes(values.filter),
+    ({ title, scenario }) =>
+      (values.filter === undefined || title.includes(values.filter)) &&
+      !(values.http && bringsProcedures(scenario)),
   );
   const known = knownFailures();
-  await using engine = new ServerEngine(`${suiteDirectory}/graphs`);
+  const graphs = `${suiteDirectory}/graphs`;
+  await using engine = values.http ? await HttpEngine.start(graphs) : new ServerEngine(graphs);
   const folders = new Map<string, Tally>();
   for (const { folder, title, scenario } of scenarios) {
     const problem = await runScenario(scenario, engine);
@@ -76,6 +83,10 @@ async function runSuite(): Promise<number> {
     );
   }
   return report(folders);
+}
+
+function bringsProcedures({ steps }: Scenario): boolean {
+  return steps.some(({ text }) => text.startsWith('there exists a procedure '));
 }
 
 function report(folders: ReadonlyMap<string, Tally>): number {

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { double, type Value } from '#core/value/value.ts';
+import { printActual } from './opencypher/actual.ts';
 import { parseFeature } from './opencypher/gherkin.ts';
 import {
   type ConformanceEngine,
   type QueryOutcome,
   runScenario,
+  type WriteCounts,
 } from './opencypher/scenario-run.ts';
 import type { GraphState } from './opencypher/side-effects.ts';
 import { spoiltCopies } from './opencypher/spoilt.ts';
@@ -76,6 +78,16 @@ const rows: QueryOutcome = {
     [1, new Map<string, Value>([['k', "it's"]])],
     [2, [double(1), true]],
   ],
+  counts: undefined,
+};
+const counts = {
+  nodesCreated: 1,
+  nodesDeleted: 0,
+  relationshipsCreated: 0,
+  relationshipsDeleted: 0,
+  propertiesSet: 0,
+  labelsAdded: 0,
+  labelsRemoved: 1,
 };
 const failure: QueryOutcome = {
   type: 'SyntaxError',
@@ -89,10 +101,13 @@ function state(nodes: readonly string[], labels: readonly string[]): GraphState 
   return { nodes: new Set(nodes), relationships: none, properties: none, labels: new Set(labels) };
 }
 
-function standIn(): ConformanceEngine {
+function standIn(
+  { written }: { readonly written: WriteCounts | undefined } = { written: counts },
+): ConformanceEngine {
   let now = state([], ['L']);
   return {
     printer: { ignoresListOrder: false, textOf: String },
+    print: printActual,
     clear: async () => {
       now = state([], ['L']);
     },
@@ -103,7 +118,7 @@ function standIn(): ConformanceEngine {
       if (text.trim() === 'rows') return rows;
       if (text.trim() === 'fail') return failure;
       now = state(['1'], []);
-      return { columns: [], rows: [] };
+      return { columns: [], rows: [], counts: written };
     },
   };
 }
@@ -123,6 +138,19 @@ test('scenarios pass, and each spoilt copy of them fails', async () => {
     }
   }
   assert.ok(copyCount >= 15, String(copyCount));
+});
+
+test('a statement whose counters tell something else than the graph fails its scenario', async () => {
+  const scenario = parseFeature(feature).find(({ name }) => name === 'writes');
+  assert.ok(scenario);
+  for (const [written, problem] of [
+    [undefined, /there are no stats/],
+    [{ ...counts, nodesCreated: 2 }, /stats count other nodes/],
+    [{ ...counts, nodesDeleted: 1 }, /stats count other nodes/],
+    [{ ...counts, relationshipsCreated: 1 }, /stats count other relationships/],
+    [{ ...counts, labelsRemoved: 0 }, /a label is gone/],
+  ] as const)
+    assert.match((await runScenario(scenario, standIn({ written }))) ?? '', problem);
 });
 
 test('a failure that no step asks about is one of the scenario', async () => {

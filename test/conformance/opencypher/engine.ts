@@ -7,9 +7,14 @@ import type { ResultShape } from '#database/session.ts';
 import { isMap, isRecord, type Value } from '#core/value/value.ts';
 import { serverProcedures } from '#query/procedures/registry.ts';
 import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
-import type { ActualPrinter } from './actual.ts';
+import { type ActualPrinter, printActual } from './actual.ts';
 import { tableProcedure } from './table-procedure.ts';
-import type { ConformanceEngine, QueryOutcome, TableProcedure } from './scenario-run.ts';
+import type {
+  ConformanceEngine,
+  QueryOutcome,
+  TableProcedure,
+  WriteCounts,
+} from './scenario-run.ts';
 import { type GraphState, graphState } from './side-effects.ts';
 
 /** Scenarios after which the database is made anew: types stay when their records are deleted. */
@@ -21,6 +26,7 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
     ignoresListOrder: false,
     textOf: (value) => textOf(value, defaultTemporalFormats),
   };
+  readonly print = printActual;
   readonly #graphs: string;
   #test: TestDatabase | undefined;
   #scenarioCount = 0;
@@ -75,7 +81,7 @@ export class ServerEngine implements ConformanceEngine, AsyncDisposable {
           for (let at = 0; at < batch.rowCount; at += 1)
             rows.push(batch.values.slice(at * width, (at + 1) * width).map(columnOf(shape)));
         }
-        return { columns, rows };
+        return { columns, rows, counts: result.summary().stats as WriteCounts | undefined };
       } finally {
         result.close();
       }
