@@ -21,7 +21,10 @@ import { cypherTexts } from './cypher/texts.ts';
 import { cypherTypeTest } from './cypher/type-test.ts';
 import { cypherVectors } from './cypher/vectors.ts';
 import { entityFunctions } from './cypher/entities.ts';
+import { formatting } from './cypher/formatting.ts';
 import { listFunctions } from './cypher/lists.ts';
+import { pathParts } from './cypher/path-parts.ts';
+import { virtualRecords } from './cypher/virtual-records.ts';
 import { rowCountFunctions } from './cypher/row-count.ts';
 import { instantsFunctions } from './instants/functions.ts';
 import { pointFunctions } from './instants/points.ts';
@@ -134,6 +137,9 @@ for (const family of [
   cypherVectors,
   cypherTypeTest,
   entityFunctions,
+  formatting,
+  pathParts,
+  virtualRecords,
   listFunctions,
   notYetFunctions,
   [transformMethod((name) => scalars.get(`.${foldAscii(name)}`))],

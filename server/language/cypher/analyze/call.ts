@@ -1,5 +1,7 @@
 import type { Expression } from '#query/algebra/expression.ts';
-import { functionRegistry } from '#query/functions/registry.ts';
+import { fullName } from '#catalog/definitions.ts';
+import { documentedFunctions, functionRegistry } from '#query/functions/registry.ts';
+import { userFunctionCall } from '#query/functions/user-function.ts';
 import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
 import { compileCsvCall } from './load-csv.ts';
@@ -65,7 +67,7 @@ export function compileCall(
   const registered = registeredName(name);
   const found = registered === undefined ? undefined : functionRegistry.scalar(registered);
   if (found === undefined || registered === undefined)
-    throw compiler.failure('UnknownFunction', expr.at, `there is no function '${expr.name}'`);
+    return userCall(compiler, expr, value) ?? unknownFunction(compiler, expr);
   const { min, max } = found.arity;
   if (expr.args.length < min || expr.args.length > max)
     throw compiler.failure(
@@ -76,16 +78,53 @@ export function compileCall(
   return {
     op: 'Call',
     function: registered,
-    arguments: withoutTypeName(name, expr.args, scope).map(value),
+    arguments: withoutWords(name, expr.args, scope).map(value),
   };
 }
 
-/** `vector(list, 3, FLOAT32)`: the third argument is a word. */
-function withoutTypeName(name: string, args: readonly Expr[], scope: Scope): readonly Expr[] {
-  const type = args[2];
-  if (name !== 'vector' || type?.kind !== 'variable' || scope.has(type.name)) return args;
-  const { at, end } = type;
-  return [...args.slice(0, 2), { kind: 'literal', value: type.name, at, end }];
+/** A function of the schema, by `library.name` (cypher.md 9.8). */
+export function userCall(
+  compiler: Compiler,
+  { name, args, at }: Pick<ExprOf<'call'>, 'name' | 'args' | 'at'>,
+  value: (expr: Expr) => Expression,
+): Expression | undefined {
+  const defined = compiler.catalog.definitions.functionNamed(name);
+  if (defined === undefined) return undefined;
+  const { parameters } = defined;
+  if (args.length !== parameters.length)
+    throw compiler.failure(
+      'InvalidNumberOfArguments',
+      at,
+      `'${name}' takes ${parameters.length} arguments, not ${args.length}`,
+    );
+  const called: Expression = { op: 'Constant', value: fullName(defined) };
+  return { op: 'Call', function: userFunctionCall, arguments: [called, ...args.map(value)] };
+}
+
+function unknownFunction(compiler: Compiler, expr: ExprOf<'call'>): never {
+  const known = [
+    ...documentedFunctions('cypher').flatMap(({ name, kind }) =>
+      kind === 'aggregate' ? [] : name,
+    ),
+    ...compiler.catalog.definitions.functionNames(),
+    ...aggregates,
+  ];
+  throw compiler.unknown('UnknownFunction', expr, `there is no function '${expr.name}'`, known);
+}
+
+/** Arguments that are words: `vector(list, 3, FLOAT32)`, `normalize(text, NFKC)`. */
+const wordArguments: ReadonlyMap<string, number> = new Map([
+  ['vector', 2],
+  ['normalize', 1],
+  ['isnormalized', 1],
+]);
+
+function withoutWords(name: string, args: readonly Expr[], scope: Scope): readonly Expr[] {
+  const place = wordArguments.get(name) ?? -1;
+  const word = args[place];
+  if (word?.kind !== 'variable' || scope.has(word.name)) return args;
+  const { at, end } = word;
+  return args.map((arg) => (arg === word ? { kind: 'literal', value: word.name, at, end } : arg));
 }
 
 /** Those of openCypher first, then functions that mean the same everywhere. */

@@ -7,6 +7,7 @@ import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Expression as Expr, Query } from '../ast.ts';
+import { closestWord } from '../../suggestion.ts';
 import { compileError } from '../failures.ts';
 import type { BindingKind, Scope } from './scope.ts';
 
@@ -22,6 +23,12 @@ export interface QueryColumn {
   readonly name: string;
   readonly slot: Slot;
   readonly kind: BindingKind;
+}
+
+/** A name and its place in the text. */
+export interface NamedAt {
+  readonly name: string;
+  readonly at: number;
 }
 
 /** In the place of some expressions: those that are computed already. */
@@ -85,6 +92,12 @@ export class Compiler {
 
   failure(detail: string, at: number, problem: string, type?: string): DatabaseError {
     return compileError({ text: this.text, at, detail, problem, ...(type && { type }) });
+  }
+
+  /** A name that nothing has, and the one that was probably meant. */
+  unknown(detail: string, name: NamedAt, problem: string, known: Iterable<string>): DatabaseError {
+    const suggestion = closestWord(name.name, known);
+    return compileError({ text: this.text, at: name.at, detail, problem, suggestion });
   }
 
   /** The vertex type for a set of labels; a missing one is noted, and so are the types it inherits from. */

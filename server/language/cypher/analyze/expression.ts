@@ -239,10 +239,11 @@ class ExpressionCompiler {
   #variable(expr: ExprOf<'variable'>): Expression {
     const binding = this.#scope.get(expr.name);
     if (binding === undefined)
-      throw this.#compiler.failure(
+      throw this.#compiler.unknown(
         'UndefinedVariable',
-        expr.at,
+        expr,
         `variable '${expr.name}' is not defined`,
+        this.#scope.keys(),
       );
     return { op: 'Slot', slot: binding.slot };
   }

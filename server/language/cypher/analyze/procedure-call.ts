@@ -10,6 +10,7 @@ import { closestWord } from '../../suggestion.ts';
 import type { ClauseOf, Expression as Expr, YieldItem } from '../ast.ts';
 import { compileError } from '../failures.ts';
 import type { Compiler, QueryColumn } from './compiler.ts';
+import { userCall } from './call.ts';
 import { holdsAggregate } from './expr-walk.ts';
 import { type Binding, type BindingKind, type Scope, withBindings } from './scope.ts';
 import { requireKind, type StaticKind } from './static-kind.ts';
@@ -39,6 +40,8 @@ export function compileProcedureCall(
   row: { readonly plan: LogicalPlan; readonly scope: Scope },
   isAlone: boolean,
 ): Called {
+  const ofSchema = functionCall(compiler, clause, row, isAlone);
+  if (ofSchema !== undefined) return ofSchema;
   const procedure = procedureOf(compiler, clause);
   const columns = procedure.signature?.columns ?? noColumns;
   const args = argumentsOf(compiler, clause, procedure, row.scope, isAlone);
@@ -72,6 +75,47 @@ export function compileProcedureCall(
       columns.length === 0
         ? undefined
         : bindings.map(([name, { slot, kind }]) => ({ name, slot, kind })),
+  };
+}
+
+/** `CALL library.name(...)`: a function of the schema, which gives one column `value` (cypher.md 10). */
+function functionCall(
+  compiler: Compiler,
+  clause: Call,
+  { plan, scope }: { readonly plan: LogicalPlan; readonly scope: Scope },
+  isAlone: boolean,
+): Called | undefined {
+  const { name, at, args } = clause;
+  if (serverProcedures.procedure(name) !== undefined) return undefined;
+  if (args === undefined || clause.isOptional) return undefined;
+  const value = userCall(compiler, { name, args, at }, (expr) => compiler.expression(expr, scope));
+  if (value === undefined) return undefined;
+  const [item] = yieldsOf(compiler, clause, [{ name: 'value', type: 'ANY' }], isAlone);
+  if (item !== undefined && item.column !== 'value')
+    throw compiler.failure(
+      'UndefinedVariable',
+      item.at,
+      `'${name}' gives no column '${item.column}'`,
+    );
+  if (item !== undefined && scope.has(item.alias))
+    throw compiler.failure(
+      'VariableAlreadyBound',
+      item.at,
+      `variable '${item.alias}' is already defined`,
+    );
+  const slot = compiler.newSlot();
+  const computed: LogicalPlan = { op: 'Project', input: plan, columns: [{ slot, value }] };
+  const alias = item?.alias ?? 'value';
+  const after =
+    item === undefined ? scope : withBindings(scope, [[alias, { slot, kind: 'value' }]]);
+  const isFiltered = clause.where !== undefined;
+  return {
+    plan: isFiltered
+      ? { op: 'Filter', input: computed, predicate: conditionIn(compiler, clause.where, after) }
+      : computed,
+    scope: after,
+    writes: false,
+    columns: [{ name: alias, slot, kind: 'value' }],
   };
 }
 

@@ -123,13 +123,30 @@ function isDottedCall(parser: Parser): boolean {
   return parser.peek(distance) === '(';
 }
 
+/** Second names of functions that the analysis knows by their first (cypher.md 9.1, 9.5). */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['path_length', 'length'],
+  ['collect_list', 'collect'],
+  ['stdev_samp', 'stDev'],
+  ['stdev_pop', 'stDevP'],
+  ['percentile_cont', 'percentileCont'],
+  ['percentile_disc', 'percentileDisc'],
+]);
+
 function call(parser: Parser, name: string, at: number): Expression {
   parser.expect('(');
   const isDistinct = parser.peek(1) !== ')' && parser.acceptWords('DISTINCT');
   if (!isDistinct) parser.acceptWords('ALL');
   const args = parser.at(')') ? [] : list(parser);
   parser.expect(')');
-  return { kind: 'call', name, isDistinct, args, at, end: parser.lastEnd };
+  const span = { at, end: parser.lastEnd };
+  return {
+    kind: 'call',
+    name: otherNames.get(name.toLowerCase()) ?? name,
+    isDistinct,
+    args,
+    ...span,
+  };
 }
 
 /** `trim([BOTH | LEADING | TRAILING] [characters] FROM text)` besides the plain call. */
@@ -364,6 +381,12 @@ function caseExpression(parser: Parser): Expression {
 function caseValue(parser: Parser, subject: Expression | undefined): Expression {
   if (subject === undefined) return parser.grammar.expression(parser);
   const at = parser.start;
+  if (parser.atWords('IS', 'NULL') || parser.atWords('IS', 'NOT', 'NULL')) {
+    parser.advance();
+    const isNegated = parser.acceptWords('NOT');
+    parser.expectWords('NULL');
+    return { kind: 'isNull', operand: subject, isNegated, at, end: parser.lastEnd };
+  }
   const { kind } = parser;
   const isSigned = ['<', '<=', '>', '>=', '<>', '='].includes(kind);
   if (isSigned) parser.advance();

@@ -22,10 +22,13 @@ const repetitionMax = 1_000_000_000;
 export function path(parser: Parser): PathPattern {
   parser.enter();
   const at = parser.start;
+  // The mode may stand before the variable, too.
+  const isModeFirst = parser.peek(1) === 'word' && parser.peek(2) === '=';
+  const modeBefore = isModeFirst ? pathMode(parser) : undefined;
   const variable = parser.atName() && parser.peek(1) === '=' ? parser.name() : undefined;
   if (variable !== undefined) parser.expect('=');
   const chosen = selectorWords(parser);
-  const mode = pathMode(parser);
+  const mode = modeBefore ?? pathMode(parser);
   const called = selectorFunction(parser);
   const selector = chosen ?? called;
   const isWrapped = called === undefined && isWrappedPath(parser);

@@ -6,7 +6,6 @@ import { command, startsCommand } from './command.ts';
 import { expression } from './expression.ts';
 import { type Grammar, Parser } from './parser.ts';
 import { path } from './pattern.ts';
-import { notSupported } from '../failures.ts';
 
 const grammar: Grammar = { expression, path, query, clause, inner };
 
@@ -45,8 +44,8 @@ function statementOf(parser: Parser): Statement {
 function query(parser: Parser): Query {
   parser.enter();
   const at = parser.start;
-  if (parser.acceptWords('USE')) throw notSupported(`USE ${parser.dottedName('a database')}`);
-  const parts = [single(parser)];
+  const use = parser.atWords('USE') ? useClause(parser) : undefined;
+  const parts = [single(parser, use)];
   let union: Query['union'];
   while (parser.atWords('UNION')) {
     const { start } = parser;
@@ -63,10 +62,22 @@ function query(parser: Parser): Query {
   return { parts, union, at, end: parser.lastEnd };
 }
 
-function single(parser: Parser): SingleQuery {
+/** `USE graph`: a condition that holds in that database and is refused in others. */
+function useClause(parser: Parser): Clause {
   const at = parser.start;
-  const clauses: Clause[] = [];
-  while (!endsQuery(parser) || clauses.length === 0) clauses.push(clause(parser));
+  parser.expectWords('USE');
+  const name = parser.dottedName('a database');
+  const span = { at, end: parser.lastEnd };
+  const args = [{ kind: 'literal', value: name, ...span }] as const;
+  const where = { kind: 'call', name: '#useDatabase', isDistinct: false, args, ...span } as const;
+  return { kind: 'filter', where, ...span };
+}
+
+function single(parser: Parser, use?: Clause): SingleQuery {
+  const at = parser.start;
+  const clauses: Clause[] = use === undefined ? [] : [use];
+  while (!endsQuery(parser) || clauses.length === (use === undefined ? 0 : 1))
+    clauses.push(clause(parser));
   return { clauses, at, end: parser.lastEnd };
 }
 

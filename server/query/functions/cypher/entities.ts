@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { isComposite, noLabelType } from '#catalog/labels.ts';
@@ -9,6 +10,7 @@ import type { EvaluationContext } from '../../evaluate/context.ts';
 import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { scalar } from '../define.ts';
+import { VirtualRecord } from './virtual-records.ts';
 
 /** Functions of openCypher on nodes, relationships and paths (cypher.md 9.1); null gives null. */
 
@@ -32,6 +34,7 @@ function edge(value: Exclude<Value, null>): StoredRecord {
 
 /** Type name and ancestors in order, without composite names and the type of nodes without labels. */
 function labelsOf(node: StoredRecord, catalog: Catalog): readonly string[] {
+  if (node instanceof VirtualRecord) return node.labels;
   // The name is asked first: of a deleted node it is refused.
   const own = node.typeName;
   const names = catalog
@@ -111,7 +114,9 @@ function entriesOf(value: Exclude<Value, null>): ReadonlyMap<string, Value> {
 }
 
 function end(value: Exclude<Value, null>, side: 'out' | 'in', context: EvaluationContext): Value {
-  const rid: Rid = edge(value)[side];
+  const of = edge(value);
+  if (of instanceof VirtualRecord) return (side === 'out' ? of.start : of.end) ?? null;
+  const rid: Rid = of[side];
   return context.view.record(rid) ?? null;
 }
 
@@ -133,6 +138,13 @@ function asId(value: Value): Value {
 }
 
 export const entityFunctions: readonly ScalarFunction[] = [
+  scalar('#cypher.#useDatabase(name)', [1, 1], ([name], { databaseName }) => {
+    if (name === databaseName) return true;
+    throw new DatabaseError(
+      'NotSupported',
+      `not supported: USE ${String(name)} in database '${databaseName}'; a statement uses the database that it is sent to`,
+    );
+  }),
   ofOne('id', (value) => record(value).rid),
   ofOne('elementId', (value) => formatRid(record(value).rid)),
   ofOne('labels', (value, context) => {

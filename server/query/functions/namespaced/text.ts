@@ -10,6 +10,7 @@ import {
   listArgument,
   refusal,
   textArgument,
+  wordArgument,
 } from '../arguments.ts';
 import { boundedText, requireBytes } from '../number/bounds.ts';
 import { characterAt, characterCount, charactersBetween, positionOf } from '../text/characters.ts';
@@ -46,9 +47,22 @@ import {
 } from './text-similarity.ts';
 import { double } from '#core/value/value.ts';
 
+const charsets = ['UTF-8', 'UTF-16', 'UTF-16LE', 'UTF-16BE', 'ISO-8859-1', 'US-ASCII'] as const;
+const encodings: Readonly<Record<(typeof charsets)[number], BufferEncoding>> = {
+  'UTF-8': 'utf8',
+  'UTF-16': 'utf16le',
+  'UTF-16LE': 'utf16le',
+  'UTF-16BE': 'utf16le',
+  'ISO-8859-1': 'latin1',
+  'US-ASCII': 'latin1',
+};
+
 /** `text.*` (sql-functions.md 9). Null as first argument gives null; a null among the texts to compare or replace does too. */
 export const textFunctions: readonly ScalarFunction[] = [
-  onText('byteCount(s)', [1, 1], (text) => Buffer.byteLength(text)),
+  onText('byteCount(s [, charset])', [1, 2], (text, args) => {
+    const charset = wordArgument(args[1] ?? 'UTF-8', 'text.byteCount()', charsets);
+    return Buffer.byteLength(text, encodings[charset]);
+  }),
   onText('camelCase(s)', [1, 1], camelCase, function* (text, _args, _context, meter) {
     return decapitalize(yield* spelledInTurns(text, upperCamelCase, meter));
   }),

@@ -10,14 +10,21 @@ import {
 } from 'node:zlib';
 import type { PausingWork } from '#core/pausing-work.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { Timers } from '#core/runtime.ts';
 import { textOf } from '#core/text/text-form.ts';
 import { textInTurns } from '#core/text/text-in-turns.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { booleanArgument, refusal, textArgument, wordArgument } from '../arguments.ts';
+import {
+  booleanArgument,
+  integerArgument,
+  refusal,
+  textArgument,
+  wordArgument,
+} from '../arguments.ts';
 import { boundedText, requireBytes } from '../number/bounds.ts';
-import { inTurns, nullSafe, scalar, volatileScalar } from '../define.ts';
+import { inTurns, longScalar, nullSafe, scalar, volatileScalar } from '../define.ts';
 import { digest, digestInTurns } from '../text/encoding.ts';
 
 /** `util.*` and `create.*` (sql-functions.md 9). */
@@ -72,10 +79,7 @@ export const utilityFunctions: readonly ScalarFunction[] = [
       }
     },
   ),
-  // A call cannot wait without keeping everyone else waiting.
-  scalar('util.sleep(ms)', [1, 1], () => {
-    throw new DatabaseError('NotSupported', 'not supported: util.sleep(); use the SLEEP statement');
-  }),
+  longScalar('util.sleep(ms)', [1, 1], ([ms = null], { runtime }) => slept(ms, runtime.timers)),
   scalar('util.validate(condition, message)', [2, 2], (args, context) => {
     const holds = args[0] as Value;
     if (holds !== null && booleanArgument(holds, 'util.validate()')) return true;
@@ -86,6 +90,25 @@ export const utilityFunctions: readonly ScalarFunction[] = [
     Buffer.from(runtime.random.uuid().replaceAll('-', ''), 'hex').toString('base64url'),
   ),
 ];
+
+/** As long as the SLEEP statement may take at most (limits.md 32). */
+const sleepMsMax = 60_000;
+
+function* slept(ms: Value, timers: Timers): PausingWork<Value> {
+  if (ms === null) return null;
+  const delayMs = integerArgument(ms, 'util.sleep()');
+  if (delayMs < 0 || delayMs > sleepMsMax)
+    throw refusal(`util.sleep() takes 0 to ${sleepMsMax} milliseconds, not ${delayMs}`);
+  let isOver = delayMs === 0;
+  const over = timers.sleep(delayMs).then(() => {
+    isOver = true;
+  });
+  const standStill = (): never => {
+    throw new DatabaseError('NotSupported', 'not supported here: util.sleep()');
+  };
+  while (!isOver) yield { over, isWork: false, standStill };
+  return null;
+}
 
 const algorithms = ['gzip', 'deflate'] as const;
 
