@@ -17,7 +17,8 @@ export interface PropertyTypeSpec {
     | 'map'
     | 'link'
     | 'embedded'
-    | 'array';
+    | 'array'
+    | 'any';
   /** How `min` and `max` are meant; undefined: they are refused (sql.md 13.6). */
   readonly bounds: 'value' | 'characters' | 'bytes' | 'items' | 'date' | undefined;
   /** Whether a plain ordered index takes values of the type. */
@@ -60,6 +61,7 @@ export const propertyTypes = {
   ARRAY_OF_LONGS: { id: 21, family: 'array', bounds: 'items', isIndexable: false, ...range(64n) },
   ARRAY_OF_FLOATS: { id: 22, family: 'array', bounds: 'items', isIndexable: false },
   ARRAY_OF_DOUBLES: { id: 23, family: 'array', bounds: 'items', isIndexable: false },
+  ANY: { id: 24, family: 'any', bounds: undefined, isIndexable: true },
 } as const satisfies Record<PropertyTypeName, PropertyTypeSpec>;
 
 /** The spec of a type, with its optional parts visible. */

@@ -44,7 +44,8 @@ export type SchemaTypeName =
   | 'ARRAY_OF_INTEGERS'
   | 'ARRAY_OF_LONGS'
   | 'ARRAY_OF_FLOATS'
-  | 'ARRAY_OF_DOUBLES';
+  | 'ARRAY_OF_DOUBLES'
+  | 'ANY';
 
 /** The value has no form in the type: `Cannot convert type '<class>' to '<TYPE>'`. */
 export const notConvertible = Symbol('not convertible');
@@ -81,6 +82,7 @@ export const schemaTypeIds: Readonly<Record<SchemaTypeName, number>> = {
   ARRAY_OF_LONGS: 21,
   ARRAY_OF_FLOATS: 22,
   ARRAY_OF_DOUBLES: 23,
+  ANY: 24,
 };
 
 /** The schema type with this name in any letter case. */
@@ -131,6 +133,8 @@ export function convertValue(
       return toMap(value);
     case 'EMBEDDED':
       return toEmbedded(value);
+    case 'ANY':
+      return value;
     default:
       return toArray(value, elementTypeOf[type], formats);
   }

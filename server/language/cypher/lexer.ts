@@ -95,6 +95,11 @@ for (const sign of signs) {
   else known.push(sign);
 }
 
+/** Signs that begin no other. */
+const loneSigns: ReadonlyMap<number, TokenKind> = new Map(
+  (['(', ')', '[', ']', '{', '}', ',', ';'] as const).map((sign) => [sign.charCodeAt(0), sign]),
+);
+
 const blank = /[\s\u001c-\u001f\u180e]*/uy;
 const word = /[\p{L}\p{Nl}\p{Pc}][\p{L}\p{Nl}\p{N}\p{Mn}\p{Mc}\p{Pc}]*/uy;
 const number =
@@ -181,6 +186,8 @@ export class Tokens {
       return this.#number(start);
     if (code === 39 || code === 34) return this.#string(start, code);
     if (code === 96) return this.#quoted(start);
+    const sign = loneSigns.get(code);
+    if (sign !== undefined) return this.#add(sign, start, start + 1);
     word.lastIndex = start;
     if (word.test(text)) return this.#add('word', start, word.lastIndex);
     if (code === 36) return this.#parameter(start);
@@ -203,6 +210,10 @@ export class Tokens {
     const { text } = this;
     let at = this.#at;
     for (;;) {
+      while (text.charCodeAt(at) === 32) at += 1;
+      const code = text.charCodeAt(at);
+      // Most tokens begin here.
+      if (code > 32 && code < 127 && code !== 47) return at;
       blank.lastIndex = at;
       blank.test(text);
       at = blank.lastIndex;
@@ -219,6 +230,12 @@ export class Tokens {
 
   #number(start: number): TokenKind {
     const { text } = this;
+    const whole = endOfDigits(text, start);
+    if (
+      isPlainEnd(text.charCodeAt(whole)) &&
+      (whole === start + 1 || text.charCodeAt(start) !== 48)
+    )
+      return this.#add('integer', start, whole);
     number.lastIndex = start;
     number.test(text);
     let end = number.lastIndex;
@@ -278,6 +295,17 @@ export class Tokens {
     }
     return this.#add('$', start, next);
   }
+}
+
+function endOfDigits(text: string, start: number): number {
+  let at = start;
+  while (isDigit(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+/** What ends a whole number whatever follows: a blank, a comma, a closing bracket. */
+function isPlainEnd(code: number): boolean {
+  return code === 32 || code === 44 || code === 41 || code === 93 || code === 125;
 }
 
 function isDigit(code: number): boolean {

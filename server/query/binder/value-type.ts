@@ -102,7 +102,7 @@ export class ValueTypes {
     const types = of.op === 'Slot' ? (this.#defined().types.get(of.slot) ?? []) : [];
     const declared = types.map((type) => this.#catalog.property(type, name)?.type);
     const [first] = declared;
-    if (first !== undefined && declared.every((type) => type === first))
+    if (first !== undefined && first !== 'ANY' && declared.every((type) => type === first))
       return { kind: 'told', type: first };
     if (!isPlainPath(of)) return undefined;
     const isUndeclared = types.length > 0 && declared.every((type) => type === undefined);

@@ -247,7 +247,8 @@ export function componentOf(
   const { caseInsensitive, property: name, by } = component;
   if (name === '@out' || name === '@in') return { type: 'LINK', caseInsensitive: false };
   const property = lowering.catalog.property(definition.type, name);
-  if (by === 'value') return { type: property?.type, caseInsensitive };
+  const type = property?.type === 'ANY' ? undefined : property?.type;
+  if (by === 'value') return { type, caseInsensitive };
   if (by === 'mapKey') return { type: 'STRING', caseInsensitive };
   return { type: elementType(property?.ofType), caseInsensitive };
 }

@@ -1,4 +1,5 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
+import { constraintKeys, constraintName } from '#catalog/constraint-names.ts';
 import { isShown } from '#catalog/change/index-definition.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
@@ -49,22 +50,43 @@ function* constraintRows({ catalog }: ReadView): Iterable<ValueMap> {
   }
   for (const type of catalog.types())
     for (const property of type.properties.values()) {
-      if (!property.mandatory) continue;
       const entity = type.kind === 'edge' ? 'RELATIONSHIP' : 'NODE';
+      const of = { entity, type: type.name, names: [property.name], ownedIndex: null };
+      const existence = constraintName(catalog, property, 'existence');
+      if (existence !== '')
+        yield constraintRow(
+          { id: property.id, name: existence, type: `${entity}_PROPERTY_EXISTENCE` },
+          of,
+        );
+      if (!property.custom.has(constraintKeys.type)) continue;
+      const name = constraintName(catalog, property, 'type');
       yield constraintRow(
-        {
-          id: property.id,
-          name: `${type.name}.${property.name} NOT NULL`,
-          type: `${entity}_PROPERTY_EXISTENCE`,
-        },
-        { entity, type: type.name, names: [property.name], ownedIndex: null },
+        { id: property.id, name, type: `${entity}_PROPERTY_TYPE` },
+        { ...of, propertyType: cypherTypes[property.type] ?? property.type },
       );
     }
 }
 
+/** Property types by their names in openCypher. */
+const cypherTypes: Readonly<Record<string, string>> = {
+  BYTE: 'INT8',
+  SHORT: 'INT16',
+  INTEGER: 'INT32',
+  LONG: 'INTEGER',
+  FLOAT: 'FLOAT32',
+  DOUBLE: 'FLOAT',
+  DATETIME: 'LOCAL DATETIME',
+};
+
 function constraintRow(
   head: Readonly<Record<string, Value>>,
-  of: { entity: string; type: string; names: readonly string[]; ownedIndex: Value },
+  of: {
+    entity: string;
+    type: string;
+    names: readonly string[];
+    ownedIndex: Value;
+    propertyType?: string;
+  },
 ): ValueMap {
   return rowWith({
     ...head,
@@ -72,7 +94,7 @@ function constraintRow(
     labelsOrTypes: [of.type],
     properties: of.names,
     ownedIndex: of.ownedIndex,
-    propertyType: null,
+    propertyType: of.propertyType ?? null,
   });
 }
 

@@ -8,7 +8,7 @@ import { type GoldenCase, runGoldenFile } from '#test/support/datadriven.ts';
 let opened: Promise<TestDatabase> | undefined;
 after(async () => (await opened)?.close());
 
-for (const file of ['statements.txt', 'paths.txt', 'forms.txt'])
+for (const file of ['statements.txt', 'paths.txt', 'forms.txt', 'constraints.txt'])
   runGoldenFile(new URL(file, import.meta.url), answersTo);
 
 async function answersTo({ command, input }: GoldenCase): Promise<string> {

@@ -7,6 +7,8 @@ import type { Parser } from './parser.ts';
 /** Expressions by precedence, from the weakest operator to the strongest (cypher.md 2.3). */
 
 export function expression(parser: Parser): Expression {
+  // Most of a long text are values in lists and maps.
+  if (parser.atLoneLiteral()) return atom(parser);
   parser.enter();
   const value = joined(parser, 'or', 'OR', xor);
   parser.leave();

@@ -42,6 +42,8 @@ export class Parser {
   readonly #nodesMax: number;
   #index = 0;
   #depth = 0;
+  #wordAt = -1;
+  #word = '';
   #nodeCount = 0;
 
   constructor(text: string, limits: ParseLimits, grammar: Grammar) {
@@ -125,11 +127,26 @@ export class Parser {
 
   /** The word at `distance` in capitals; '' when there is none. */
   word(distance = 0): string {
-    return this.peek(distance) === 'word' ? this.source(distance).toUpperCase() : '';
+    if (this.peek(distance) !== 'word') return '';
+    const index = this.#index + distance;
+    if (this.#wordAt !== index) {
+      this.#wordAt = index;
+      this.#word = this.#tokens.source(index).toUpperCase();
+    }
+    return this.#word;
+  }
+
+  /** A literal that nothing is done with: the next sign ends the expression. */
+  atLoneLiteral(): boolean {
+    const { kind } = this;
+    if (kind !== 'integer' && kind !== 'float' && kind !== 'string') return false;
+    const next = this.peek(1);
+    return next === ',' || next === ']' || next === '}' || next === ')';
   }
 
   /** Whether the words stand here one after the other. */
   atWords(...words: readonly string[]): boolean {
+    if (this.kind !== 'word') return false;
     this.#want(words[0] as string);
     return words.every((wanted, distance) => this.word(distance) === wanted);
   }

@@ -15,6 +15,7 @@ import { textOf } from '#core/text/text-form.ts';
 import { textInTurns } from '#core/text/text-in-turns.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
+import { canPause } from '../../evaluate/turns/long-calls.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import {
   booleanArgument,
@@ -79,7 +80,9 @@ export const utilityFunctions: readonly ScalarFunction[] = [
       }
     },
   ),
-  longScalar('util.sleep(ms)', [1, 1], ([ms = null], { runtime }) => slept(ms, runtime.timers)),
+  waiting(
+    longScalar('util.sleep(ms)', [1, 1], ([ms = null], { runtime }) => slept(ms, runtime.timers)),
+  ),
   scalar('util.validate(condition, message)', [2, 2], (args, context) => {
     const holds = args[0] as Value;
     if (holds !== null && booleanArgument(holds, 'util.validate()')) return true;
@@ -94,6 +97,17 @@ export const utilityFunctions: readonly ScalarFunction[] = [
 /** As long as the SLEEP statement may take at most (limits.md 32). */
 const sleepMsMax = 60_000;
 
+/** Refused where nobody can wait without keeping everyone else waiting. */
+function waiting(definition: ScalarFunction): ScalarFunction {
+  return {
+    ...definition,
+    evaluate(args, context) {
+      if (canPause(context)) return definition.evaluate(args, context);
+      throw new DatabaseError('NotSupported', `not supported here: ${definition.name}()`);
+    },
+  };
+}
+
 function* slept(ms: Value, timers: Timers): PausingWork<Value> {
   if (ms === null) return null;
   const delayMs = integerArgument(ms, 'util.sleep()');
@@ -103,10 +117,7 @@ function* slept(ms: Value, timers: Timers): PausingWork<Value> {
   const over = timers.sleep(delayMs).then(() => {
     isOver = true;
   });
-  const standStill = (): never => {
-    throw new DatabaseError('NotSupported', 'not supported here: util.sleep()');
-  };
-  while (!isOver) yield { over, isWork: false, standStill };
+  while (!isOver) yield { over, isWork: false, standStill() {} };
   return null;
 }
 

@@ -133,6 +133,7 @@ const javaTypes: Readonly<Record<TypeName, string>> = {
   ARRAY_OF_LONGS: 'long[]',
   ARRAY_OF_FLOATS: 'float[]',
   ARRAY_OF_DOUBLES: 'double[]',
+  ANY: 'java.lang.Object',
   DURATION: 'java.time.Duration',
   LOCAL_TIME: 'java.time.LocalTime',
   ZONED_TIME: 'java.time.OffsetTime',
