@@ -20,7 +20,7 @@ async function answersTo({ command, input }: GoldenCase): Promise<string> {
   return answers.join('\n');
 }
 
-test('of many clients that merge one node with a unique key, one makes it', async () => {
+test('of 32 clients that merge one node with a unique key, one makes it', async () => {
   opened ??= openTestDatabase();
   const database = await opened;
   await database.run('CREATE VERTEX TYPE Only');
@@ -28,9 +28,19 @@ test('of many clients that merge one node with a unique key, one makes it', asyn
   await database.run('CREATE INDEX ON Only (k) UNIQUE');
   const merge =
     'MERGE (n:Only {k: 1}) ON CREATE SET n.by = 1 ON MATCH SET n.met = coalesce(n.met, 0) + 1';
-  await Promise.all(Array.from({ length: 8 }, () => database.run(merge, {}, {}, 'cypher')));
+  await Promise.all(Array.from({ length: 32 }, () => database.run(merge, {}, {}, 'cypher')));
   const rows = await database.run('SELECT count(*) AS c, sum(met) AS met FROM Only');
-  assert.deepEqual(rows, [{ c: 1, met: 7 }]);
+  assert.deepEqual(rows, [{ c: 1, met: 31 }]);
+});
+
+test('of 32 clients that count one node up at once, none is lost', async () => {
+  opened ??= openTestDatabase();
+  const database = await opened;
+  await database.run('CREATE (:Counter {k: 1, c: 0})', {}, {}, 'cypher');
+  const count = 'MATCH (n:Counter {k: 1}) SET n.c = n.c + 1';
+  await Promise.all(Array.from({ length: 32 }, () => database.run(count, {}, {}, 'cypher')));
+  const rows = await database.run('MATCH (n:Counter) RETURN n.c AS c', {}, {}, 'cypher');
+  assert.deepEqual(rows, [{ c: 32 }]);
 });
 
 async function answerOf(database: TestDatabase, text: string): Promise<string> {
