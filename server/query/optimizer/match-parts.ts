@@ -74,7 +74,9 @@ export function without(
   conditions: readonly Expression[],
   done: readonly Expression[],
 ): Expression[] {
-  return conditions.filter((condition) => !done.includes(condition));
+  if (done.length === 0) return [...conditions];
+  const gone = new Set(done);
+  return conditions.filter((condition) => !gone.has(condition));
 }
 
 export function isOfTypes(

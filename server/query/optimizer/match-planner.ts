@@ -420,7 +420,8 @@ class GrowingPlan {
       known = this.#conditionsLeft.filter((condition) => this.#slotsOf(condition).has(slot));
       this.#conditionsOfSlots.set(slot, known);
     }
-    return known.filter((condition) => this.#conditionsLeft.includes(condition));
+    const left = new Set(this.#conditionsLeft);
+    return known.filter((condition) => left.has(condition));
   }
 
   #slotsOf(condition: Expression): ReadonlySet<Slot> {

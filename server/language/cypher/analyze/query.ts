@@ -397,11 +397,18 @@ function isLoneCall(clause: Clause, query: SingleQuery): boolean {
 /** One CREATE behind the other is one CREATE: hundreds of them are usual. */
 function joined(clauses: readonly Clause[]): readonly Clause[] {
   const result: Clause[] = [];
-  for (const clause of clauses) {
-    const before = result.at(-1);
-    if (clause.kind === 'create' && before?.kind === 'create')
-      result[result.length - 1] = { ...before, paths: [...before.paths, ...clause.paths] };
-    else result.push(clause);
+  for (let at = 0; at < clauses.length; at += 1) {
+    const clause = clauses[at] as Clause;
+    if (clause.kind !== 'create') {
+      result.push(clause);
+      continue;
+    }
+    const paths = [...clause.paths];
+    for (let next = clauses[at + 1]; next?.kind === 'create'; next = clauses[at + 1]) {
+      paths.push(...next.paths);
+      at += 1;
+    }
+    result.push({ ...clause, paths });
   }
   return result;
 }

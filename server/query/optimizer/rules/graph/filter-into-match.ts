@@ -15,28 +15,43 @@ export const filterIntoMatch: OptimizerRule = {
     if (plan.op !== 'Filter' || plan.input.op !== 'Match') return undefined;
     const match = plan.input;
     const kept: Expression[] = [];
-    let { pattern } = match;
+    const owned = new Map<Slot, Expression[]>();
+    const owners = ownersIn(match.pattern);
     for (const conjunct of conjunctsOf(plan.predicate)) {
-      const slot = isDeterministic(conjunct, context) ? ownerOf(conjunct, pattern) : undefined;
-      if (slot === undefined) kept.push(conjunct);
-      else pattern = withPredicate(pattern, slot, conjunct);
+      const slot = isDeterministic(conjunct, context) ? ownerOf(conjunct, owners) : undefined;
+      if (slot === undefined) {
+        kept.push(conjunct);
+        continue;
+      }
+      const known = owned.get(slot);
+      if (known === undefined) owned.set(slot, [conjunct]);
+      else known.push(conjunct);
     }
-    if (pattern === match.pattern) return undefined;
-    const input: LogicalPlan = { ...match, pattern };
+    if (owned.size === 0) return undefined;
+    const input: LogicalPlan = { ...match, pattern: withPredicates(match.pattern, owned) };
     const predicate = conjunctionOf(kept);
     return predicate === undefined ? input : { ...plan, input, predicate };
   },
 };
 
-/** A node whose slot the condition reads, when it reads nothing that may be null or that a path writes. */
-function ownerOf(conjunct: Expression, pattern: Pattern): Slot | undefined {
+interface Owners {
+  readonly nodes: ReadonlySet<Slot>;
+  /** What may be null, or what a path writes. */
+  readonly unsafe: ReadonlySet<Slot>;
+}
+
+function ownersIn(pattern: Pattern): Owners {
   const unsafe = new Set<Slot>();
   for (const step of pattern.steps) {
     if (step.optional) unsafe.add(step.to);
     if (step.edge !== undefined) unsafe.add(step.edge);
     if (step.path) for (const slot of pathSlots(step.path)) unsafe.add(slot);
   }
-  const nodes = new Set(pattern.nodes.map((node) => node.slot));
+  return { nodes: new Set(pattern.nodes.map((node) => node.slot)), unsafe };
+}
+
+/** A node whose slot the condition reads, when it reads nothing unsafe. */
+function ownerOf(conjunct: Expression, { nodes, unsafe }: Owners): Slot | undefined {
   let owner: Slot | undefined;
   for (const slot of slotsRead(conjunct)) {
     if (unsafe.has(slot)) return undefined;
@@ -45,12 +60,17 @@ function ownerOf(conjunct: Expression, pattern: Pattern): Slot | undefined {
   return owner;
 }
 
-function withPredicate(pattern: Pattern, slot: Slot, conjunct: Expression): Pattern {
-  let isPlaced = false;
+/** The first node of a slot gets its conditions. */
+function withPredicates(
+  pattern: Pattern,
+  owned: ReadonlyMap<Slot, readonly Expression[]>,
+): Pattern {
+  const placed = new Set<Slot>();
   const nodes = pattern.nodes.map((node) => {
-    if (node.slot !== slot || isPlaced) return node;
-    isPlaced = true;
-    return { ...node, predicates: [...node.predicates, conjunct] };
+    const conditions = owned.get(node.slot);
+    if (conditions === undefined || placed.has(node.slot)) return node;
+    placed.add(node.slot);
+    return { ...node, predicates: [...node.predicates, ...conditions] };
   });
   return { ...pattern, nodes };
 }
