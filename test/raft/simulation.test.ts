@@ -19,6 +19,11 @@ test('groups keep every invariant under faults, make progress, and converge', ()
   }
 });
 
+test('servers that apply a long log again behind a power cut, piece by piece, go on', () => {
+  // A leader that is not ready for 900 ticks: nothing new is written meanwhile, and nobody stands still.
+  new Simulation(optionsOf(910_110_870)).run();
+});
+
 test('equal seeds give equal runs', () => {
   for (const seed of [2, 3, 5]) {
     const hashes = [1, 2].map(() => {
