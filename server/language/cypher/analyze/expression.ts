@@ -7,7 +7,7 @@ import { holdsAggregate } from './expr-walk.ts';
 import { labelCondition } from './labels.ts';
 import type { Compiler, Substitution } from './compiler.ts';
 import { type Scope, withBindings } from './scope.ts';
-import { elementKind, requireKind, type StaticKind } from './static-kind.ts';
+import { elementKind, requireKind, staticKind, type StaticKind } from './static-kind.ts';
 import {
   compilePatternComprehension,
   compilePatternPredicate,
@@ -67,6 +67,7 @@ class ExpressionCompiler {
           this.#scope,
           ['node', 'relationship', 'map', 'temporal', 'any'],
           'a node, relationship or map',
+          staticKind(expr.of, this.#scope) === 'path' ? undefined : 'TypeError',
         );
         return { op: 'Property', of: this.value(expr.of), name: expr.name, dialect };
       case 'index':

@@ -107,9 +107,22 @@ class SingleCompiler {
 
   compile(): CompiledQuery {
     const clauses = joined(this.#query.clauses);
-    for (const [at, clause] of clauses.entries()) this.#clause(clause, at === clauses.length - 1);
+    for (const [at, clause] of clauses.entries()) {
+      const isLast = at === clauses.length - 1;
+      if (!isLast) this.#requireMore(clause);
+      this.#clause(clause, isLast);
+    }
     this.#requireEnd();
     return { plan: this.#plan, columns: this.#columns, writes: this.#writes };
+  }
+
+  #requireMore({ kind, at }: Clause): void {
+    if (kind !== 'return' && kind !== 'finish') return;
+    throw this.#compiler.failure(
+      'InvalidClauseComposition',
+      at,
+      `${kind.toUpperCase()} is the last clause of a query`,
+    );
   }
 
   #requireEnd(): void {
@@ -120,7 +133,7 @@ class SingleCompiler {
     throw this.#compiler.failure(
       'InvalidClauseComposition',
       last.at,
-      `a query cannot end with ${last.kind.toUpperCase()}`,
+      `a query cannot end with ${last.kind === 'callProcedure' ? 'CALL' : last.kind.toUpperCase()}`,
     );
   }
 

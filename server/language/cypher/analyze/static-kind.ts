@@ -80,19 +80,26 @@ function bindingKind(name: string, scope: Scope): StaticKind {
   return kind === 'relationships' ? 'list' : kind;
 }
 
-/** @throws DatabaseError `InvalidArgumentType` when the value is known to be of another kind; null may always stand */
+/**
+ * @param type what the suite calls the failure
+ * @throws DatabaseError `InvalidArgumentType` when the value is known to be of another kind; null may always stand, and a pattern,
+ * which is no value at all, is refused as such by who compiles it
+ */
 export function requireKind(
   compiler: Compiler,
   expr: Expr,
   scope: Scope,
   allowed: readonly StaticKind[],
   what: string,
+  type?: string,
 ): void {
   const kind = staticKind(expr, scope);
   if (kind === 'any' || kind === 'null' || allowed.includes(kind)) return;
+  if (expr.kind === 'pattern' && kind === 'boolean') return;
   throw compiler.failure(
     'InvalidArgumentType',
     expr.at,
     `expected ${what}, not ${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`,
+    type,
   );
 }

@@ -148,7 +148,8 @@ export const entityFunctions: readonly ScalarFunction[] = [
   ofOne('id', (value) => record(value).rid),
   ofOne('elementId', (value) => formatRid(record(value).rid)),
   ofOne('labels', (value, context) => {
-    if (!isRecord(value) || value.kind === 'edge') throw notA('a node', value);
+    if (!isRecord(value) || value.kind === 'edge')
+      throw typeError('InvalidArgumentValue', `labels() of ${kindName(value)}`);
     return labelsOf(value, context.view.catalog);
   }),
   ofOne('type', (value) => {
