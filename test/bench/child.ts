@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { HttpClient } from '../support/server-process.ts';
 
 /** Runs a program of this folder that prints `listening <port>`. */
 export async function startListening(
@@ -55,4 +56,13 @@ export function residentMegabytes(processId: number, field: 'VmRSS' | 'VmHWM' = 
 export function cpuSeconds(processId: number): number {
   const fields = readFileSync(`/proc/${processId}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** Flushes of the disk that a server has made so far. */
+export async function flushCount(client: HttpClient): Promise<number> {
+  const { body } = await client.request('GET', '/server');
+  const { metrics } = body as {
+    metrics: { profiler: { diskFlushes: { count: number } } };
+  };
+  return metrics.profiler.diskFlushes.count;
 }

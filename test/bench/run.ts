@@ -12,6 +12,11 @@ import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
 import { benchDense } from './search/dense.ts';
 import { benchPlaces, benchTexts } from './search/searches.ts';
+import { benchAnalytics } from './scale/analytics.ts';
+import { benchBackups } from './scale/backups.ts';
+import { benchGraphs, benchOrders } from './scale/graphs.ts';
+import { benchLoads } from './scale/loads.ts';
+import { benchSingleRecords } from './scale/single-records.ts';
 import { makeSpineData } from './spine/data.ts';
 import { benchEngine } from './spine/engine.ts';
 import { benchHttp } from './spine/http.ts';
@@ -25,6 +30,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite cypher [--only lsqb] [--rounds 5]
 // npm run bench -- --suite search [--only texts|dense|places] [--rounds 5]
 // npm run bench -- --suite agents [--only tools|wire|start] [--rounds 5]
+// npm run bench -- --suite scale [--only records|loads|graphs|orders|analytics|backups] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
 const { values } = parseArgs({
   options: {
@@ -68,6 +74,14 @@ const suites: Readonly<Record<string, Sections>> = {
     cuts: () => benchCuts(rounds * 4),
     busy: () => benchBusyLeader(),
     idle: () => benchIdle(),
+  },
+  scale: {
+    records: () => benchSingleRecords(data(), rounds),
+    loads: () => benchLoads(),
+    graphs: () => benchGraphs(data(), rounds),
+    orders: () => benchOrders(rounds),
+    analytics: () => benchAnalytics(rounds),
+    backups: () => benchBackups(data()),
   },
   http: {
     batch: () => benchBatch(data(), rounds),

@@ -106,7 +106,8 @@ async function waitUntil(
   throw new Error(`the server did not get ready\n${server.output()}`);
 }
 
-async function freePort(): Promise<number> {
+/** A port of loopback that nobody has now. */
+export async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((done) => probe.listen(0, '127.0.0.1', done));
   const address = probe.address();

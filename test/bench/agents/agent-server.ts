@@ -1,10 +1,14 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cpuSeconds } from '../child.ts';
 import { median } from '../measure.ts';
-import { HttpClient, type ServerProcess, startServer } from '../../support/server-process.ts';
+import {
+  freePort,
+  HttpClient,
+  type ServerProcess,
+  startServer,
+} from '../../support/server-process.ts';
 
 export const password = 'bench-password';
 export const authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
@@ -88,14 +92,4 @@ export function toolOutcome(body: unknown): unknown {
 
 export function rpc(method: string, params: unknown): string {
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((done) => probe.listen(0, '127.0.0.1', done));
-  const address = probe.address();
-  await new Promise<void>((done) => {
-    probe.close(() => done());
-  });
-  return typeof address === 'object' && address ? address.port : 0;
 }

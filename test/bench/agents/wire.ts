@@ -1,3 +1,4 @@
+import { flushCount } from '../child.ts';
 import { generateLoad, requestBytes } from '../http-load.ts';
 import { alternate, type Comparison, median } from '../measure.ts';
 import {
@@ -146,9 +147,11 @@ async function recordReads(agents: AgentServer, rounds: number): Promise<Compari
 async function recordWrites(agents: AgentServer, rounds: number): Promise<Comparison[]> {
   const flushes: Record<string, number[]> = { HSET: [], 'POST /command': [] };
   const counted = async (name: string, run: () => Promise<number>): Promise<number> => {
-    const before = await flushCount(agents);
+    const before = await flushCount(agents.client);
     const rate = await run();
-    flushes[name]?.push(((await flushCount(agents)) - before) / (rate * (durationMs / 1000)));
+    flushes[name]?.push(
+      ((await flushCount(agents.client)) - before) / (rate * (durationMs / 1000)),
+    );
     return rate;
   };
   const wire = () =>
@@ -197,14 +200,6 @@ async function recordWrites(agents: AgentServer, rounds: number): Promise<Compar
       remarks: '',
     },
   ];
-}
-
-async function flushCount({ client }: AgentServer): Promise<number> {
-  const { body } = await client.request('GET', '/server');
-  const { metrics } = body as {
-    metrics: { profiler: { diskFlushes: { count: number } } };
-  };
-  return metrics.profiler.diskFlushes.count;
 }
 
 function paired(name: string, medians: ReadonlyMap<string, number>, target: number): Comparison {

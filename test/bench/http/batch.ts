@@ -6,7 +6,7 @@ import { HttpClient, startServer } from '../../support/server-process.ts';
 import { cpuSeconds, residentMegabytes } from '../child.ts';
 import { type Comparison, median, requireEqual } from '../measure.ts';
 import type { SpineData } from '../spine/data.ts';
-import { batchBody, benchDatabase, spineSchema } from '../spine/upload.ts';
+import { batchBody, benchDatabase, csvLines, partsOf, spineSchema } from '../spine/upload.ts';
 
 const password = 'bench-password';
 const pieceBytes = 64 * 1024;
@@ -21,7 +21,7 @@ type Figure = 'parse' | 'jsonl' | 'csv' | 'seconds' | 'ofParse' | 'ofLines' | 'o
  */
 export async function benchBatch(data: SpineData, rounds: number): Promise<Comparison[]> {
   const jsonl = Buffer.concat(Array.from(batchBody(data), (piece) => Buffer.from(piece)));
-  const csv = Buffer.from(csvText(data));
+  const csv = Buffer.concat(Array.from(csvLines(partsOf(data)), (piece) => Buffer.from(piece)));
   const figures: Record<Figure, number[]> = {
     parse: [],
     ofParse: [],
@@ -122,16 +122,6 @@ function parseSeconds(body: Buffer): number {
   const used = process.cpuUsage(start);
   requireEqual('lines of the body', count > 0, true);
   return (used.user + used.system) / 1e6;
-}
-
-function csvText(data: SpineData): string {
-  const lines = ['@type,@class,@id,id,name,age,city,score'];
-  for (const { id, name, age, city, score } of data.persons)
-    lines.push(`v,Person,p${id},${id},${name},${age},${city},${score}`);
-  lines.push('---', '@type,@class,@from,@to,since');
-  for (let edge = 0; edge < data.from.length; edge += 1)
-    lines.push(`e,KNOWS,p${data.from[edge]},p${data.to[edge]},${data.since[edge]}`);
-  return `${lines.join('\n')}\n`;
 }
 
 interface Import {

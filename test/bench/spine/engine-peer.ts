@@ -106,6 +106,11 @@ export class EnginePeer {
     );
   }
 
+  /** The values of any statement, row-major. */
+  values(text: string): Answer {
+    return this.#rows(text, new Map());
+  }
+
   /** @returns commits per second of `clients` concurrent writers of one small record each */
   async durableCommits(count: number, clients: number): Promise<number> {
     let next = 0;

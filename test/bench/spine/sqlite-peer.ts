@@ -71,6 +71,13 @@ export class SqlitePeer {
     return this.#group.all() as unknown as { city: string; n: number; s: number }[];
   }
 
+  /** The values of any statement, row-major. */
+  values(text: string): readonly unknown[] {
+    const statement = this.#database.prepare(text);
+    statement.setReturnArrays(true);
+    return (statement.all() as unknown as unknown[][]).flat();
+  }
+
   /** Commits of one small record each, synchronous = FULL, one writer. @returns commits per second */
   durableCommits(count: number): number {
     const insert = this.#database.prepare('INSERT INTO log (text) VALUES (?)');

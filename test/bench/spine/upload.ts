@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { Readable } from 'node:stream';
-import type { SpineData } from './data.ts';
+import type { SpineData, SpinePart } from './data.ts';
 import { HttpClient } from '../../support/server-process.ts';
 
 export const benchDatabase = 'spine';
@@ -27,8 +27,13 @@ export async function uploadSpine(port: number, password: string, data: SpineDat
   await uploadBody(port, password, batchBody(data));
 }
 
-/** Streams a JSONL body through `/batch`. */
-export function uploadBody(port: number, password: string, body: Iterable<string>): Promise<void> {
+/** Streams a body through `/batch`, JSONL unless said otherwise. */
+export function uploadBody(
+  port: number,
+  password: string,
+  body: Iterable<string>,
+  contentType = 'application/x-ndjson',
+): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const upload = request(
       {
@@ -38,13 +43,13 @@ export function uploadBody(port: number, password: string, body: Iterable<string
         path: `/api/v1/batch/${benchDatabase}?idMapping=false`,
         headers: {
           authorization: `Basic ${Buffer.from(`root:${password}`).toString('base64')}`,
-          'content-type': 'application/x-ndjson',
+          'content-type': contentType,
         },
       },
       (answer) => {
         let text = '';
         answer.on('data', (chunk) => {
-          text += String(chunk);
+          text = (text + String(chunk)).slice(-2000);
         });
         answer.on('end', () =>
           answer.statusCode === 200
@@ -58,23 +63,60 @@ export function uploadBody(port: number, password: string, body: Iterable<string
   });
 }
 
-export function* batchBody(data: SpineData): Generator<string> {
-  let chunk = '';
-  for (const { id, name, age, city, score } of data.persons) {
-    chunk += `{"@type":"v","@class":"Person","@id":"p${id}","id":${id},"name":"${name}","age":${age},"city":"${city}","score":${score}}\n`;
-    if (chunk.length > 65_536) {
-      yield chunk;
-      chunk = '';
-    }
+const pieceLength = 65_536;
+
+export function batchBody(data: SpineData): Generator<string> {
+  return jsonLines(partsOf(data));
+}
+
+export function partsOf({ persons, from, to, since }: SpineData): readonly SpinePart[] {
+  return [
+    { kind: 'persons', persons },
+    { kind: 'edges', from, to, since },
+  ];
+}
+
+/** Persons and edges as JSONL of `/batch`, in pieces. */
+export function* jsonLines(parts: Iterable<SpinePart>): Generator<string> {
+  let piece = '';
+  for (const part of parts) {
+    if (part.kind === 'persons')
+      for (const { id, name, age, city, score } of part.persons) {
+        piece += `{"@type":"v","@class":"Person","@id":"p${id}","id":${id},"name":"${name}","age":${age},"city":"${city}","score":${score}}\n`;
+        if (piece.length <= pieceLength) continue;
+        yield piece;
+        piece = '';
+      }
+    else
+      for (let edge = 0; edge < part.from.length; edge += 1) {
+        piece += `{"@type":"e","@class":"KNOWS","@from":"p${part.from[edge]}","@to":"p${part.to[edge]}","since":${part.since[edge]}}\n`;
+        if (piece.length <= pieceLength) continue;
+        yield piece;
+        piece = '';
+      }
   }
-  for (let edge = 0; edge < data.from.length; edge += 1) {
-    chunk += `{"@type":"e","@class":"KNOWS","@from":"p${data.from[edge]}","@to":"p${data.to[edge]}","since":${data.since[edge]}}\n`;
-    if (chunk.length > 65_536) {
-      yield chunk;
-      chunk = '';
+  yield piece;
+}
+
+/** The same as CSV of `/batch`: persons come before edges. */
+export function* csvLines(parts: Iterable<SpinePart>): Generator<string> {
+  let hasEdges = false;
+  let piece = '@type,@class,@id,id,name,age,city,score\n';
+  for (const part of parts) {
+    if (part.kind === 'persons')
+      for (const { id, name, age, city, score } of part.persons)
+        piece += `v,Person,p${id},${id},${name},${age},${city},${score}\n`;
+    else {
+      if (!hasEdges) piece += '---\n@type,@class,@from,@to,since\n';
+      hasEdges = true;
+      for (let edge = 0; edge < part.from.length; edge += 1)
+        piece += `e,KNOWS,p${part.from[edge]},p${part.to[edge]},${part.since[edge]}\n`;
     }
+    if (piece.length <= pieceLength) continue;
+    yield piece;
+    piece = '';
   }
-  yield chunk;
+  yield piece;
 }
 
 /** Name and age of the persons, over and over. */

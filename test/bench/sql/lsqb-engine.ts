@@ -8,15 +8,18 @@ import { type LsqbData, lsqbEdgeTypes, type LsqbVertexType, lsqbVertexTypes } fr
 const subtypesOfMessage: ReadonlySet<LsqbVertexType> = new Set(['Post', 'Comment']);
 const chunkLength = 5_000;
 
+export const lsqbSchema: readonly string[] = [
+  'CREATE VERTEX TYPE Message',
+  ...lsqbVertexTypes.map(
+    (type) => `CREATE VERTEX TYPE ${type}${subtypesOfMessage.has(type) ? ' EXTENDS Message' : ''}`,
+  ),
+  ...lsqbEdgeTypes.map(([name]) => `CREATE EDGE TYPE ${name}`),
+];
+
 /** The engine in process with the LSQB graph. */
 export async function openLsqbEngine(data: LsqbData): Promise<TestDatabase> {
   const test = await openTestDatabase();
-  await test.run('CREATE VERTEX TYPE Message');
-  for (const type of lsqbVertexTypes)
-    await test.run(
-      `CREATE VERTEX TYPE ${type}${subtypesOfMessage.has(type) ? ' EXTENDS Message' : ''}`,
-    );
-  for (const [name] of lsqbEdgeTypes) await test.run(`CREATE EDGE TYPE ${name}`);
+  for (const statement of lsqbSchema) await test.run(statement);
   const loader = test.database.bulkLoader();
   for (const type of lsqbVertexTypes) {
     const first = data.first[type];
