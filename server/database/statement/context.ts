@@ -156,7 +156,7 @@ export class StatementContext implements ExecutionContext {
       return surroundings.maintain(work, { transaction, mayCommitInPieces, asker, pause });
     };
     this.openRows = (order) => surroundings.openRows(order, this.asker);
-    this.users = usersSeenBy(() => this.asker, surroundings);
+    this.users = new UsersSeen(this, surroundings);
     this.variables = {
       get: (name) =>
         name === rowCapVariable
@@ -224,14 +224,21 @@ export class StatementContext implements ExecutionContext {
   }
 }
 
-function usersSeenBy(
-  asker: () => StatementAsker | undefined,
-  { users }: StatementSurroundings,
-): UserList {
-  return {
-    get current() {
-      return asker()?.principal.name;
-    },
-    all: () => users(asker()),
-  };
+/** The users as the asker of a context may see them; a class, since the literal of a getter costs a microsecond per plan. */
+class UsersSeen implements UserList {
+  readonly #context: StatementContext;
+  readonly #surroundings: StatementSurroundings;
+
+  constructor(context: StatementContext, surroundings: StatementSurroundings) {
+    this.#context = context;
+    this.#surroundings = surroundings;
+  }
+
+  get current(): string | undefined {
+    return this.#context.asker?.principal.name;
+  }
+
+  all(): ReturnType<UserList['all']> {
+    return this.#surroundings.users(this.#context.asker);
+  }
 }

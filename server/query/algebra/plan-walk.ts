@@ -126,7 +126,20 @@ function partsByRebuilding(plan: LogicalPlan): PlanParts {
 
 /** Direct input plans, left to right. The plans of sub-plan expressions are not among them. */
 export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
-  return partsOf(plan).inputs;
+  switch (plan.op) {
+    case 'Argument':
+    case 'TypeScan':
+    case 'BucketScan':
+      return none;
+    case 'Filter':
+    case 'Project':
+    case 'Skip':
+    case 'Limit':
+      // Each rule asks each node: their expressions are not gathered for that.
+      return [plan.input];
+    default:
+      return partsOf(plan).inputs;
+  }
 }
 
 /** Expressions that stand directly in the node. */

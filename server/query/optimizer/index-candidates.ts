@@ -38,14 +38,16 @@ export function usableIndexes(
   types: readonly TypeId[],
   context: OptimizerContext,
 ): readonly IndexDefinition[] {
-  const [first, ...rest] = types;
+  const [first] = types;
   if (first === undefined) return [];
-  return context.catalog
-    .indexesOn(first)
-    .filter(
-      (index) => index.state === 'READY' && (index.kind === 'LSM_TREE' || index.kind === 'HASH'),
-    )
-    .filter((index) => rest.every((type) => context.catalog.isSubtype(type, index.type)));
+  const { catalog } = context;
+  return catalog.indexesOn(first).filter((index) => {
+    if (index.state !== 'READY' || (index.kind !== 'LSM_TREE' && index.kind !== 'HASH'))
+      return false;
+    for (let at = 1; at < types.length; at += 1)
+      if (!catalog.isSubtype(types[at] as TypeId, index.type)) return false;
+    return true;
+  });
 }
 
 /** Every index that at least one conjunct can use, the one with the fewest expected records first. */

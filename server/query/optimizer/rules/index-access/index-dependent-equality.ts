@@ -19,10 +19,12 @@ export const indexDependentEquality: OptimizerRule = {
     if (plan.op !== 'Filter') return undefined;
     const scan = scanBelow(plan.input);
     if (scan === undefined) return undefined;
-    const components = usableIndexes(scan.types, context)
-      .filter((index) => index.components.length === 1)
-      .flatMap((index) => index.components)
-      .filter((component) => component.caseInsensitive || component.by === 'item');
+    const components: IndexComponent[] = [];
+    for (const index of usableIndexes(scan.types, context)) {
+      const [component] = index.components;
+      if (component === undefined || index.components.length > 1) continue;
+      if (component.caseInsensitive || component.by === 'item') components.push(component);
+    }
     if (components.length === 0) return undefined;
     const predicate = rewriteExpression(plan.predicate, (part) =>
       rewritten(part, components, scan.as, scan.types, context),
