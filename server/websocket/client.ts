@@ -33,6 +33,8 @@ export interface ClientOptions {
   /** The header that it was authenticated by, and the generation of its user then. */
   readonly authorization: string;
   readonly generation: number | undefined;
+  /** Another server of the cluster opened it for a client of its own. */
+  readonly isForwarded: boolean;
   readonly timers: Timers;
   /** Of the requests at all doors that are not complete, or not answered. */
   readonly memory: ServerMemory;
@@ -69,6 +71,8 @@ export class Client {
   readonly requestId: string;
   readonly authorization: string;
   readonly generation: number | undefined;
+  readonly isForwarded: boolean;
+  readonly #left = new AbortController();
   readonly #options: ClientOptions;
   readonly #socket: WebSocket;
   readonly #waiting: Buffer[] = [];
@@ -90,6 +94,7 @@ export class Client {
     this.requestId = options.requestId;
     this.authorization = options.authorization;
     this.generation = options.generation;
+    this.isForwarded = options.isForwarded;
     this.#memory = new MessageMemory(options.memory);
     // Before the library, which tells of the messages that a piece completes.
     options.stream.prependListener('data', ({ length }: Buffer) => this.#arrived(length));
@@ -103,8 +108,14 @@ export class Client {
       this.#isClosing = true;
       this.#waiting.length = 0;
       this.#memory.close();
+      this.#left.abort();
       options.closed(this);
     });
+  }
+
+  /** Aborted when the connection is gone, or is being closed. */
+  get left(): AbortSignal {
+    return this.#left.signal;
   }
 
   /** Whether a message is being carried out or waits. */
@@ -146,6 +157,7 @@ export class Client {
   close(code: number, reason: string): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
+    this.#left.abort();
     this.#waiting.length = 0;
     this.#socket.resume();
     this.#socket.close(code, reason);

@@ -1,3 +1,4 @@
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import {
   serverHttpMarkerMaxDepth,
@@ -25,6 +26,8 @@ import { startOptions } from './insert-options.ts';
 import { InsertSession } from './insert-session.ts';
 
 export interface InsertSessionsOptions {
+  /** Undefined: a server on its own. */
+  readonly cluster?: ClusterDoor | undefined;
   readonly databases: DatabasesPort;
   readonly authorizer: GroupAuthorizer;
   readonly settings: Settings;
@@ -115,7 +118,8 @@ export class InsertSessions {
       throw error;
     }
     const summary = session.summary(this.#options.runtime.clock.monotonicMs());
-    answer(client, { action: 'committed', sessionId: session.id, outcome, summary });
+    const about = { action: 'committed', sessionId: session.id, outcome, summary };
+    answer(client, { ...about, ...this.#mark() });
   }
 
   /** The connection is gone: what is open is rolled back. */
@@ -147,7 +151,14 @@ export class InsertSessions {
     session.note(outcome);
     const { isApplied: _, errors, ...counts } = outcome;
     const isCut = outcome.failed > rowErrorsMax && errors.length === rowErrorsMax;
-    answer(client, { ...about, ...counts, errors, ...(isCut ? { errorsTruncated: true } : {}) });
+    const cut = isCut ? { errorsTruncated: true } : {};
+    answer(client, { ...about, ...counts, errors, ...cut, ...this.#mark() });
+  }
+
+  /** A bookmark of what is committed, as on the last line of `/batch`. */
+  #mark(): { readonly commitIndex?: number } {
+    const index = this.#options.cluster?.view.appliedIndex() ?? 0;
+    return index > 0 ? { commitIndex: index } : {};
   }
 
   /** An error here ends the session; the stream has rolled back. */

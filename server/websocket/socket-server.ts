@@ -1,4 +1,5 @@
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import {
   serverEventBusMaxPendingBytes,
@@ -16,6 +17,7 @@ import type { ServerMemory } from '#database/bounds/memory-accounts.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import { HttpRefusal } from '#http/answer/errors.ts';
 import { NameCache } from '#http/answer/json-writer.ts';
+import { leadsHere } from '#http/cluster/sent-on.ts';
 import type { Upgrade } from '#http/connection/upgrade.ts';
 import type { ApiTokens } from '#security/api-tokens.ts';
 import type { Authenticator } from '#security/authenticator.ts';
@@ -26,6 +28,7 @@ import { ChangeFeed } from './change-feed.ts';
 import { Client, closeCode } from './client.ts';
 import { asFrameError, errorFrame, FrameError, requiredText } from './frames.ts';
 import { InsertSessions, sessionIdOf } from './insert-sessions.ts';
+import { LeaderRelays } from './leader-relay.ts';
 
 export interface SocketServerOptions {
   readonly databases: DatabasesPort;
@@ -38,6 +41,8 @@ export interface SocketServerOptions {
   readonly log: Log;
   /** Of the requests at all doors that are not complete, or not answered. */
   readonly memory: ServerMemory;
+  /** Undefined: a server on its own. */
+  readonly cluster?: ClusterDoor | undefined;
 }
 
 const pingEveryMs = 30_000;
@@ -55,6 +60,8 @@ export class SocketServer {
   readonly #clients = new Set<Client>();
   readonly #feed: ChangeFeed;
   readonly #inserts: InsertSessions;
+  /** In a cluster. */
+  readonly #relays: LeaderRelays | undefined;
   #cancelPing: Cancel | undefined;
   #isClosed = false;
 
@@ -73,6 +80,8 @@ export class SocketServer {
       isStillKnown: (client) => this.#isStillKnown(client),
     });
     this.#inserts = new InsertSessions(options);
+    const { cluster, ...others } = options;
+    this.#relays = cluster && new LeaderRelays({ ...others, cluster });
     options.users.onRevoked((name) => this.#userChanged(name));
     options.apiTokens.onRevoked((name) => this.#userChanged(name));
   }
@@ -122,6 +131,7 @@ export class SocketServer {
       requestId,
       authorization: request.headers.authorization ?? '',
       generation: users.get(principal.name)?.generation,
+      isForwarded: request.headers['x-service-forwarded-user'] !== undefined,
       timers: runtime.timers,
       pendingBytesMax: () => settings.get(serverEventBusMaxPendingBytes),
       handle: (sender, message) => this.#handle(sender, message),
@@ -136,6 +146,7 @@ export class SocketServer {
     this.#clients.delete(client);
     this.#feed.forget(client);
     this.#inserts.forget(client);
+    this.#relays?.forget(client);
   }
 
   #ping(): void {
@@ -153,7 +164,8 @@ export class SocketServer {
     // API tokens belong to no user.
     if (via === 'api-token' || (user !== undefined && user.generation === client.generation)) {
       // Tokens end on their own, too. An open connection counts as use of its token.
-      if (via === 'password') return true;
+      // The server that opened it for a client of its own watches that client's.
+      if (via === 'password' || client.isForwarded) return true;
       const known = authenticator.authenticateNow(client.authorization);
       if (known?.principal !== undefined) return true;
       if (known === undefined) {
@@ -194,7 +206,8 @@ export class SocketServer {
 
   #handle(client: Client, message: Buffer): void | Promise<void> {
     // Chunks may be long, and they come within a session only.
-    if (!this.#inserts.has(client) && this.#isTooLarge(client, message.length)) return undefined;
+    const hasSession = this.#inserts.has(client) || this.#relays?.has(client) === true;
+    if (!hasSession && this.#isTooLarge(client, message.length)) return undefined;
     if (message.length > longMessageBytes) return this.#handleLong(client, message);
     let value: Value;
     try {
@@ -203,7 +216,7 @@ export class SocketServer {
       this.#answerUnparsed(client, error);
       return undefined;
     }
-    return this.#handleValue(client, value, message.length);
+    return this.#handleValue(client, value, message);
   }
 
   /** A message that takes longer than a slice to parse; the next one waits. */
@@ -217,15 +230,15 @@ export class SocketServer {
       this.#answerUnparsed(client, error);
       return;
     }
-    await this.#handleValue(client, value, message.length);
+    await this.#handleValue(client, value, message);
   }
 
-  #handleValue(client: Client, value: Value, length: number): void | Promise<void> {
+  #handleValue(client: Client, value: Value, message: Buffer): void | Promise<void> {
     const frame = isMap(value) ? value : undefined;
     try {
       if (frame === undefined) throw unparsed('the message is no JSON object');
       if (!this.#isStillKnown(client)) return undefined;
-      const later = this.#dispatch(client, frame, length);
+      const later = this.#dispatch(client, frame, message);
       return later?.catch((error: unknown) => this.#answerError(client, frame, error));
     } catch (error) {
       this.#answerError(client, frame, error);
@@ -246,10 +259,12 @@ export class SocketServer {
     this.#answerError(client, undefined, reason);
   }
 
-  #dispatch(client: Client, frame: ValueMap, length: number): void | Promise<void> {
+  #dispatch(client: Client, frame: ValueMap, message: Buffer): void | Promise<void> {
     const action = requiredText(frame, 'action');
     const name = action.toLowerCase();
-    if (name !== 'chunk' && this.#isTooLarge(client, length)) return undefined;
+    if (name !== 'chunk' && this.#isTooLarge(client, message.length)) return undefined;
+    if (insertActions.has(name) && this.#isLeaders(client, name))
+      return this.#relay(client, frame, message);
     switch (name) {
       case 'subscribe':
         return this.#feed.subscribe(client, frame);
@@ -269,6 +284,20 @@ export class SocketServer {
           'IllegalArgumentException',
         );
     }
+  }
+
+  /** Whether a message of a streamed insert is for the leader to carry out, which this server is not. */
+  #isLeaders(client: Client, action: string): boolean {
+    const { cluster } = this.#options;
+    if (cluster === undefined || this.#inserts.has(client)) return false;
+    return this.#relays?.has(client) === true || (action === 'start' && !leadsHere(cluster));
+  }
+
+  async #relay(client: Client, frame: ValueMap, message: Buffer): Promise<void> {
+    const isStart = requiredText(frame, 'action').toLowerCase() === 'start';
+    if (!isStart) await this.#relays?.ask(client, message);
+    else if ((await this.#relays?.start(client, message)) === false)
+      this.#inserts.start(client, frame);
   }
 
   /** Messages other than chunks have a limit of their own; who passes it is closed. */

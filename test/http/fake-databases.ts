@@ -8,6 +8,7 @@ import type { LogIndex, Rid } from '#core/value/rid.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import type { Value } from '#core/value/value.ts';
 import { ActiveStatements } from '#database/bounds/active-statements.ts';
+import type { InsertOptions, InsertStream } from '#database/inserts/insert-port.ts';
 import { type ProgressEntry, ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type {
   DatabaseCounters,
@@ -71,6 +72,8 @@ export class FakeDatabases implements DatabasesPort {
     operations: new ProgressRegistry(systemRuntime.clock),
   };
   readonly committed = new Map<string, LogIndex>();
+  /** Of streamed inserts. */
+  insertStream: ((options: InsertOptions) => InsertStream) | undefined;
   /** As a server in a cluster makes them. */
   newSessionId: (() => string) | undefined;
   openStreams = 0;
@@ -187,7 +190,8 @@ class FakeDatabase implements DatabaseHandle {
     });
   }
   readonly changes = { subscribe: () => () => {} };
-  insertStream(): never {
+  insertStream(options: InsertOptions): InsertStream {
+    if (this.#all.insertStream !== undefined) return this.#all.insertStream(options);
     throw new DatabaseError('NotSupported', 'these databases take no streams');
   }
   bulkLoader(): never {

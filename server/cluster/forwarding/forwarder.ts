@@ -262,12 +262,22 @@ export class Forwarder {
       before === undefined ? request.source : `${before}, ${request.source}`;
     headers['x-request-id'] = request.requestId;
     if (!request.hasClientRequestId) headers[madeUpIdHeader] = '1';
-    headers['x-service-cluster-token'] = this.#token.value;
-    headers['x-service-forwarded-user'] = encodeURIComponent(request.principal.name);
-    headers['x-service-forwarded-to-leader'] = '1';
-    if (request.rights) headers[rightsHeader] = signRights(request.rights, this.#token.value);
-    return headers;
+    return { ...headers, ...onBehalfOf(request.principal, request.rights, this.#token.value) };
   }
+}
+
+/** By which another server knows on whose behalf this one asks, and that it must not send it on again. */
+export function onBehalfOf(
+  { name }: Principal,
+  rights: ForwardedRights | undefined,
+  token: string,
+): Record<string, string> {
+  return {
+    'x-service-cluster-token': token,
+    'x-service-forwarded-user': encodeURIComponent(name),
+    'x-service-forwarded-to-leader': '1',
+    ...(rights && { [rightsHeader]: signRights(rights, token) }),
+  };
 }
 
 /** The server that sent the request on has chosen its id, not the client. */

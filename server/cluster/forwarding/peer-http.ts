@@ -62,14 +62,16 @@ export class PeerHttp {
     timeout: idleMs,
   });
   readonly #secure: SecureAgent;
+  /** Certificates in PEM that servers of the cluster are told by; undefined: those of the system. */
+  readonly trusted: readonly string[] | undefined;
 
-  /** @param trusted certificates in PEM that servers of the cluster are told by; undefined: those of the system */
   constructor(
     { settings, timers }: { settings: SettingsReader; timers: Timers },
     trusted: readonly string[] | undefined,
   ) {
     this.#settings = settings;
     this.#timers = timers;
+    this.trusted = trusted;
     this.#secure = new https.Agent({
       keepAlive: true,
       maxSockets: connectionsMax,

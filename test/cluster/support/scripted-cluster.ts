@@ -17,6 +17,8 @@ import { sessionIdOf } from '#cluster/forwarding/session-owner.ts';
 import { openClusterDoor } from '#cluster/open-door.ts';
 import { ClusterToken } from '#cluster/token/cluster-token.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { HttpServer } from '#http/connection/server.ts';
+import type { DoorDependencies } from '#http/door.ts';
 import type { MountedRoutes } from '#http/routes/route.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Member, PeerId } from '#raft/vocabulary.ts';
@@ -191,6 +193,8 @@ export async function startCluster(
   count = 3,
   texts: Readonly<Record<string, string>> = {},
   mounted?: () => MountedRoutes,
+  /** Puts another door upon each. */
+  mount?: (door: DoorDependencies, server: HttpServer) => void,
 ): Promise<ScriptedCluster> {
   const cluster = new ScriptedCluster();
   for (let place = 0; place < count; place += 1) {
@@ -201,7 +205,7 @@ export async function startCluster(
       context,
       settings,
       undefined,
-      undefined,
+      mount,
       undefined,
       mounted?.(),
       async (parts) => {
