@@ -19,6 +19,8 @@ export interface PeerCapabilities {
 export type UnknownReason = 'unreachable' | 'older-build' | 'not-identified';
 
 const everyMs = 30_000;
+/** While some server has not answered: it may have just started. */
+const againMs = 2000;
 const answerMs = 5000;
 
 /** The leader asks each member what its build understands (ha.md 10.3). */
@@ -36,6 +38,7 @@ export class CapabilityPoll {
   readonly #told = new Set<string>();
   readonly #unknown = new Map<PeerId, UnknownReason>();
   #cancel: () => void = () => {};
+  #stopListening: () => void = () => {};
   #isClosed = false;
 
   constructor(options: {
@@ -52,17 +55,29 @@ export class CapabilityPoll {
   }
 
   start(): void {
-    const look = () => {
-      if (this.#isClosed) return;
-      void this.poll();
-      this.#cancel = this.#options.timers.after(everyMs, look);
-    };
-    this.#cancel = this.#options.timers.after(1000, look);
+    const { consensus } = this.#options.view;
+    let led = consensus.status().role === 'leader';
+    this.#stopListening = consensus.onStatus(({ role }) => {
+      const leads = role === 'leader';
+      // A new leader knows of nobody yet.
+      if (leads && !led) this.#lookAfter(0);
+      led = leads;
+    });
+    this.#lookAfter(1000);
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#stopListening();
     this.#cancel();
+  }
+
+  #lookAfter(ms: number): void {
+    this.#cancel();
+    if (this.#isClosed) return;
+    this.#cancel = this.#options.timers.after(ms, () => {
+      void this.poll().finally(() => this.#lookAfter(this.#unknown.size > 0 ? againMs : everyMs));
+    });
   }
 
   known(peer: PeerId): PeerCapabilities | undefined {

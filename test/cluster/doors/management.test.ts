@@ -503,3 +503,51 @@ test('settings that differ between servers are told once by the leader', async (
     /service\.ha\.quorum is 'majority' on 127\.0\.0\.1_700[12] and 'all'/,
   );
 });
+
+test('a server that has not said what its build understands is asked again soon, and by a new leader at once', async (context) => {
+  const cluster = await startCluster(context);
+  const [view] = cluster.servers;
+  assert.ok(view);
+  const waits: number[] = [];
+  let due = () => {};
+  const timers = {
+    ...systemRuntime.timers,
+    after: (ms: number, then: () => void) => {
+      waits.push(ms);
+      due = then;
+      return () => {};
+    },
+  };
+  const settings = new Settings(new Map());
+  const ownPorts = () => ({ http: cluster.door(0).port, https: undefined });
+  const poll = new CapabilityPoll({
+    view,
+    addresses: new PeerAddresses(view, { ownPorts, log: silentLog }),
+    http: new PeerHttp({ settings, timers: systemRuntime.timers }, undefined),
+    token: new ClusterToken([clusterToken]),
+    timers,
+    settings: {},
+    log: silentLog,
+  });
+  const nextWait = async () => {
+    const { length } = waits;
+    due();
+    while (waits.length === length) await systemRuntime.timers.sleep(2);
+    return waits.at(-1);
+  };
+  const third = cluster.declared[2];
+  assert.ok(third);
+  cluster.declared[2] = { ...third, http: 1 };
+  poll.start();
+  assert.deepEqual(waits, [1000]);
+  assert.equal(await nextWait(), 2000, 'one has not answered');
+  assert.equal(poll.unknownReason(third.id), 'unreachable');
+  cluster.declared[2] = third;
+  assert.equal(await nextWait(), 30_000);
+  assert.equal(poll.known(third.id)?.version, '26.10.1');
+  cluster.elect(third.id);
+  assert.equal(waits.at(-1), 30_000);
+  cluster.elect(view.id);
+  assert.equal(waits.at(-1), 0, 'it leads again');
+  poll.close();
+});
