@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { DatabaseError } from '#core/errors.ts';
 
 /*
  * The entry point: `--version`, and the way to `plan/start.ts`, where the server is put together.
@@ -25,7 +26,7 @@ import { fileURLToPath } from 'node:url';
 // server puts its own listener in the place of this one.
 process.once('SIGTERM', () => process.exit(0));
 
-const exitCodes = { wrongUse: 1, internal: 70 } as const;
+const exitCodes = { wrongUse: 1, internal: 70, wrongCluster: 78 } as const;
 const cacheVariable = 'NODE_COMPILE_CACHE';
 const fillingSwitch = '--fill-compile-cache';
 
@@ -54,8 +55,14 @@ async function run(): Promise<void> {
   } catch (error) {
     const isWrongUse = error instanceof DatabaseError;
     console.error(isWrongUse ? `polyad: ${error.message}` : error);
-    process.exit(isWrongUse ? exitCodes.wrongUse : exitCodes.internal);
+    process.exit(isWrongUse ? exitCodeOf(error) : exitCodes.internal);
   }
+}
+
+/** What is wrong with a setting of the cluster stays wrong: whoever starts servers again must not loop (ha.md 12.2). */
+function exitCodeOf({ code, message }: DatabaseError): number {
+  const isOfCluster = code === 'InvalidSetting' && message.startsWith('service.ha.');
+  return isOfCluster ? exitCodes.wrongCluster : exitCodes.wrongUse;
 }
 
 /** @returns what writes to standard output from now on */

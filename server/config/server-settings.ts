@@ -23,8 +23,9 @@ export const serverName = defineSetting('server.name', {
   reload: 'restart',
   fatal: true,
   parse: (text) => {
-    if (/^[\w.-]{1,128}$/.test(text)) return text;
-    throw invalidSetting('server.name', text, "1 to 128 letters, digits, '_', '-' or '.'");
+    // Tokens and directories carry it with `_` in place of what they cannot hold (contract 1, tokens in a cluster).
+    if (/^[^\p{C}\p{Zl}\p{Zp}@,]{1,128}$/u.test(text) && text.trim() === text) return text;
+    throw invalidSetting('server.name', text, "1 to 128 printable characters without '@' and ','");
   },
 });
 export const serverMode = choiceSetting('server.mode', {

@@ -58,7 +58,10 @@ async function createRoot(users: Users, password: string): Promise<void> {
     requirePassword(password);
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
-    throw new DatabaseError('InvalidSetting', `the password of root is refused: ${error.message}`);
+    throw new DatabaseError(
+      'InvalidSetting',
+      `the password of root (${serverRootPassword.key}, ${serverRootPasswordPath.key}) is refused: ${error.message}`,
+    );
   }
   await users.create(rootName, { password, databases: new Map([['*', ['admin']]]) });
 }

@@ -13,6 +13,7 @@ import {
 } from '#config/server-settings.ts';
 import { commandTimeout, queryMaxMemory, txRetries } from '#config/settings.ts';
 import { loadSettings, splitWords } from '#config/sources.ts';
+import { serverNameInTokens } from '#security/token-sessions.ts';
 import { parseSize, sizeText } from '#config/units.ts';
 
 interface Given {
@@ -56,6 +57,20 @@ test('the batch of group commit has a variable of its own, which is checked as t
     () => load({ env: { HA_RAFT_GROUP_COMMIT_BATCH_SIZE: '0' } }),
     /groupCommitBatchSize is '0'; it must be a whole number from 1 to 10000.*HA_RAFT_GROUP_COMMIT_BATCH_SIZE/,
   );
+});
+
+test('a server may have any printable name; what its tokens cannot hold of it becomes _', () => {
+  for (const [name, shown] of [
+    ['Zürich 1/a', 'Z_rich_1_a'],
+    ['node:1', 'node_1'],
+    ['Service_0', 'Service_0'],
+  ] as const) {
+    const { settings } = load({ args: [`--service.server.name=${name}`] });
+    assert.equal(settings.get(serverName), name);
+    assert.equal(serverNameInTokens(name), shown);
+  }
+  for (const name of ['', ' a', 'a@b', 'a,b', 'a\nb', 'x'.repeat(129)])
+    assert.throws(() => load({ args: [`--service.server.name=${name}`] }), /service\.server\.name/);
 });
 
 test('quotes keep blanks in SERVICE_SETTINGS', () => {

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { prepareGround, readSettings } from '#plan/ground.ts';
+import { quickStart } from '../support/server-process.ts';
 
 test('a root path in which nothing can ever be made ends the start with one sentence', () => {
   const { settings } = readSettings(['-Dservice.server.rootPath=/proc/polyad-nowhere']);
@@ -8,4 +13,17 @@ test('a root path in which nothing can ever be made ends the start with one sent
     code: 'InvalidSetting',
     message: /^directory '\/proc\/polyad-nowhere\/config' cannot be made: ENOENT[^\n]*$/,
   });
+});
+
+test('a wrong setting of the cluster ends the start with status 78, another one with 1', (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-start-'));
+  context.after(() => rmSync(directory, { recursive: true, force: true }));
+  const script = resolve(import.meta.dirname, '../../server/main.ts');
+  const statusOf = (setting: string) => {
+    const line = [script, `--service.server.rootPath=${directory}`, setting];
+    const env = { ...process.env, ...quickStart };
+    return spawnSync(process.execPath, line, { env, cwd: directory }).status;
+  };
+  assert.equal(statusOf('--service.ha.quorum=two'), 78);
+  assert.equal(statusOf('--service.server.mode=production'), 1);
 });
