@@ -84,13 +84,13 @@ export type Transferred =
   | { readonly kind: 'timeout' };
 
 export type MembershipChange =
-  | { readonly kind: 'add'; readonly member: Member; readonly expectedIndex?: Index }
-  | { readonly kind: 'promote'; readonly ids: readonly PeerId[]; readonly expectedIndex?: Index }
+  | { readonly kind: 'add'; readonly member: Member; readonly expectedIndex?: Index | undefined }
+  | { readonly kind: 'promote'; readonly ids: readonly PeerId[]; readonly expectedIndex?: Index | undefined }
   | {
       readonly kind: 'remove';
       readonly id: PeerId;
       readonly force: boolean;
-      readonly expectedIndex?: Index;
+      readonly expectedIndex?: Index | undefined;
     }
   | { readonly kind: 'replace'; readonly member: Member };
 

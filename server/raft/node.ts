@@ -47,6 +47,8 @@ export interface MemberProgress {
   readonly next: Index;
   readonly state: ProgressState;
   readonly isActive: boolean;
+  /** It is admitted: what it has counts (ha.md 8.2). */
+  readonly isCounted: boolean;
 }
 
 export type ConfProposal = 'ok' | DropReason | 'pending' | { readonly refused: string };
@@ -87,12 +89,13 @@ export class RaftNode {
       isConfPending: state.pendingConfs.length > 0,
       transferTo: state.transferTo,
       progress: [...state.progress]
-        .map(([id, { match, next, state: kind, isActive }]) => ({
+        .map(([id, { match, next, state: kind, isActive, isCounted }]) => ({
           id,
           match,
           next,
           state: kind,
           isActive,
+          isCounted,
         }))
         .sort((a, b) => (a.id < b.id ? -1 : 1)),
     };

@@ -32,6 +32,8 @@ export interface Member {
   /** UUID of the raft directory: a member that lost its disk comes back with another one. */
   readonly storageId: string;
   readonly voter: boolean;
+  /** As a learner it is promoted once it has caught up, by whoever leads then. */
+  readonly isToVote?: true;
   /** Where its HTTP doors are, when it was said (ha.md 4.8); else peer host and the asker's own port. */
   readonly http?: number;
   readonly https?: number;

@@ -179,6 +179,7 @@ export class ConsensusService {
       isApplyingMuch: () => this.#driver?.isApplyingMuch === true,
       isReachable: (id) => this.#isReachable(id),
       bestTarget: (except) => this.#bestTarget(except),
+      promoteReady: () => this.#desk.promoteReady(),
       transfer: (to, timeoutMs) => this.transfer(to, timeoutMs),
       log: (level, text) => this.#outbox.post({ kind: 'log', level, text }),
     });
@@ -251,7 +252,7 @@ export class ConsensusService {
 
   /** An empty or replaced disk asks to be taken in (ha.md 8.2 rule 2). */
   async #join(): Promise<void> {
-    const { self, joinsByItself } = this.#options;
+    const { joinsByItself } = this.#options;
     for (;;) {
       await this.#runtime.timers.sleep(joinPauseMs);
       if (this.#raftState !== 'RUNNING' || this.#store.identity.admitted) return;
@@ -261,11 +262,8 @@ export class ConsensusService {
         this.#publish();
         return;
       }
-      const known = membersOf(driver.status().conf).get(self);
-      // A learner stays one until somebody promotes it, unless members join by themselves.
-      const votes = joinsByItself || known?.voter === true;
-      if (known !== undefined || joinsByItself)
-        this.#askToBeTakenIn(known === undefined ? 'add' : 'replace', votes);
+      // Whether this is a member, and has a vote, the leader knows: the configuration here may be an old one.
+      this.#askToBeTakenIn(joinsByItself ? 'add' : 'replace', joinsByItself);
     }
   }
 

@@ -21,6 +21,8 @@ export interface LeaderWatchPort {
   /** What the main thread has to apply now is large. */
   isApplyingMuch(): boolean;
   bestTarget(except: PeerId | undefined): PeerId | undefined;
+  /** Learners that are to vote and have caught up. */
+  promoteReady(): void;
   transfer(to: PeerId | undefined, timeoutMs: number): Promise<Transferred>;
   log(level: 'info' | 'warn' | 'error', text: string): void;
 }
@@ -28,7 +30,10 @@ export interface LeaderWatchPort {
 const lookEveryMs = 500;
 const handOverMs = 20_000;
 
-/** What a leader does about followers it cannot reach, and about commits that wait for its own main thread (ha.md 10.4, 10.6). */
+/**
+ * What a leader does without being asked: about followers it cannot reach, about commits that wait for its own main thread, and
+ * about learners that are to vote (ha.md 2.12, 10.4, 10.6).
+ */
 export class LeaderWatch {
   readonly #port: LeaderWatchPort;
   readonly #channels: ChannelMonitor;
@@ -84,6 +89,7 @@ export class LeaderWatch {
       this.#term = status.term;
       this.#sinceMs = nowMs;
     }
+    this.#port.promoteReady();
     const ownMs = nowMs - this.#sinceMs;
     const { peers } = this.#port;
     const others = status.progress.filter(({ id }) => id !== this.#port.options.self);

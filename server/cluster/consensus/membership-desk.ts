@@ -1,8 +1,14 @@
 import type { Runtime } from '#core/runtime.ts';
-import { type ConfChange, isJoint, membersOf } from '#raft/membership.ts';
+import { type ConfChange, isJoint } from '#raft/membership.ts';
 import type { ConfProposal, NodeStatus } from '#raft/node.ts';
 import type { Member, PeerId } from '#raft/vocabulary.ts';
 import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
+
+/*
+ * Changes of membership on the leader (ha.md 2.12). Each step is derived from the configuration as it is when the step is proposed
+ * and has been taken when the configuration says so: others change it meanwhile, and the lead may go. Who is to vote is marked in
+ * the configuration, so that whoever leads when it has caught up promotes it, asked or not.
+ */
 
 export interface MembershipPort {
   readonly runtime: Runtime;
@@ -17,9 +23,21 @@ export interface MembershipPort {
   handOver(deadlineMs: number): Promise<boolean>;
 }
 
-const pollMs = 20;
+type Refused = Extract<MembershipChanged, { kind: 'refused' }>;
 
-/** Changes of membership on the leader, step by step (ha.md 2.12): each waits until the one before is committed. */
+/** One change of the configuration on the way to what was asked for. */
+interface Step {
+  /** The configuration has it. */
+  isDone(): boolean;
+  /** What to propose now; `catching-up`: somebody is behind. */
+  next(): ConfChange | Refused | 'catching-up';
+}
+
+const pollMs = 20;
+/** For the change of somebody else. */
+const patienceMs = 90_000;
+
+/** Changes of membership on the leader, step by step: each waits until the one before is committed. */
 export class MembershipDesk {
   readonly #port: MembershipPort;
 
@@ -51,67 +69,110 @@ export class MembershipDesk {
     }
   }
 
+  /** A regular look of the leader: learners that are to vote do so once they have caught up, whoever asked for it. */
+  promoteReady(): void {
+    const { conf, isConfPending, role } = this.#port.status();
+    if (role !== 'leader' || isJoint(conf) || isConfPending) return;
+    const ids = conf.learners
+      .filter(({ id, isToVote }) => isToVote === true && this.#hasCaughtUp(id))
+      .map(({ id }) => id);
+    if (ids.length > 0) this.#port.propose(this.#promotionOf(ids));
+  }
+
   async #add(member: Member, deadline: number): Promise<MembershipChanged> {
-    const known = membersOf(this.#port.status().conf).get(member.id);
-    if (known !== undefined && known.storageId === member.storageId && known.voter)
-      return this.#done(member.id);
-    if (known !== undefined && member.storageId !== '' && known.storageId !== member.storageId)
+    const before = this.#known(member.id);
+    if (before !== undefined && isOtherDisk(before, member))
       return this.#replace(member, deadline);
-    if (known === undefined) {
-      const failed = await this.#commit(
-        { kind: 'simple', steps: [{ op: 'learner', member }] },
-        deadline,
-      );
-      if (failed !== undefined) return failed;
-    }
+    const failed = await this.#take(
+      {
+        isDone: () => {
+          const known = this.#known(member.id);
+          return known !== undefined && (!member.voter || known.voter || known.isToVote === true);
+        },
+        next: () => {
+          const known = this.#known(member.id) ?? member;
+          const learner = member.voter ? ({ ...known, isToVote: true } as const) : known;
+          return { kind: 'simple', steps: [{ op: 'learner', member: learner }] };
+        },
+      },
+      deadline,
+    );
+    if (failed !== undefined) return failed;
     return member.voter ? this.#promote([member.id], deadline) : this.#done(member.id);
   }
 
-  /** The old incarnation goes and the new one comes in one change; who is to vote is then promoted. */
+  /** The old incarnation goes and the new one comes in one change; who had a vote, or was to have one, gets it again. */
   async #replace(member: Member, deadline: number): Promise<MembershipChanged> {
-    const known = membersOf(this.#port.status().conf).get(member.id);
-    if (known?.storageId !== member.storageId) {
-      const failed = await this.#commit(
-        { kind: 'joint', steps: [{ op: 'learner', member }] },
-        deadline,
-      );
-      if (failed !== undefined) return failed;
-    }
-    return member.voter ? this.#promote([member.id], deadline) : this.#done(member.id);
+    const unknown = refused('unknown-peer', `${member.id} is no member`);
+    let votes = member.voter;
+    const failed = await this.#take(
+      {
+        isDone: () => {
+          const known = this.#known(member.id);
+          votes ||= known?.voter === true || known?.isToVote === true;
+          return known?.storageId === member.storageId;
+        },
+        next: () => {
+          const known = this.#known(member.id);
+          if (known === undefined) return unknown;
+          const { canLead, storageId } = member;
+          const toVote = votes ? ({ isToVote: true } as const) : undefined;
+          const learner = { ...known, canLead, storageId, ...toVote };
+          return { kind: 'joint', steps: [{ op: 'learner', member: learner }] };
+        },
+      },
+      deadline,
+    );
+    if (failed !== undefined) return failed;
+    return votes ? this.#promote([member.id], deadline) : this.#done(member.id);
   }
 
   async #promote(ids: readonly PeerId[], deadline: number): Promise<MembershipChanged> {
-    const { conf } = this.#port.status();
-    const members = membersOf(conf);
-    for (const id of ids)
-      if (members.get(id) === undefined) return refused('unknown-peer', `${id} is no member`);
-    if (!(await this.#until(() => ids.every((id) => this.#hasCaughtUp(id)), deadline)))
-      return refused('lagging', `${ids.join(', ')} did not catch up in time`);
-    const now = membersOf(this.#port.status().conf);
+    const failed = await this.#take(
+      {
+        isDone: () => ids.every((id) => this.#known(id)?.voter === true),
+        next: () => {
+          const gone = ids.find((id) => this.#known(id) === undefined);
+          if (gone !== undefined) return refused('unknown-peer', `${gone} is no member`);
+          return ids.every((id) => this.#hasCaughtUp(id)) ? this.#promotionOf(ids) : 'catching-up';
+        },
+      },
+      deadline,
+      `${ids.join(', ')} did not catch up in time`,
+    );
+    return failed ?? this.#done(ids[0] ?? this.#port.self);
+  }
+
+  /** Several in one step: there is never a group of two on the way from one voter to three. */
+  #promotionOf(ids: readonly PeerId[]): ConfChange {
     const steps = ids.flatMap((id) => {
-      const member = now.get(id);
+      const member = this.#known(id);
       return member === undefined || member.voter ? [] : [{ op: 'voter' as const, member }];
     });
-    // Several in one step: there is never a group of two on the way from one voter to three.
-    const kind = steps.length > 1 ? 'joint' : 'simple';
-    const failed = steps.length > 0 ? await this.#commit({ kind, steps }, deadline) : undefined;
-    if (failed !== undefined) return failed;
-    return this.#done(ids[0] ?? this.#port.self);
+    return { kind: steps.length > 1 ? 'joint' : 'simple', steps };
   }
 
   async #remove(id: PeerId, force: boolean, deadline: number): Promise<MembershipChanged> {
     const { conf } = this.#port.status();
-    if (!membersOf(conf).has(id)) return this.#done(id);
+    if (this.#known(id) === undefined) return this.#done(id);
     const problem = force ? undefined : this.#guard(id);
-    if (problem !== undefined) return refused('guard', problem);
+    if (problem !== undefined) return problem;
     if (id === this.#port.self && conf.voters.length > 1 && (await this.#port.handOver(deadline)))
       return { kind: 'no-leader' };
-    const failed = await this.#commit({ kind: 'simple', steps: [{ op: 'remove', id }] }, deadline);
+    const failed = await this.#take(
+      {
+        isDone: () => this.#known(id) === undefined,
+        // Another one may have gone since.
+        next: () =>
+          (force ? undefined : this.#guard(id)) ?? { kind: 'simple', steps: [{ op: 'remove', id }] },
+      },
+      deadline,
+    );
     return failed ?? this.#done(id);
   }
 
   /** A group must not lose its quorum by a removal (ha.md 2.12 rule 7). */
-  #guard(id: PeerId): string | undefined {
+  #guard(id: PeerId): Refused | undefined {
     const { voters } = this.#port.status().conf;
     if (!voters.some((member) => member.id === id)) return undefined;
     const remaining = voters.filter((member) => member.id !== id);
@@ -126,10 +187,22 @@ export class MembershipDesk {
         other === this.#port.self || (this.#port.isReachable(other) && hasEntries(other)),
     ).length;
     if (remaining.length < needed)
-      return `${remaining.length} of ${voters.length} voters would be left, a majority of them is ${needed}`;
+      return refused(
+        'guard',
+        `${remaining.length} of ${voters.length} voters would be left, a majority of them is ${needed}`,
+      );
     if (active < quorum)
-      return `${active} of the remaining ${remaining.length} voters are reachable, their quorum is ${quorum}`;
+      return refused(
+        'guard',
+        `${active} of the remaining ${remaining.length} voters are reachable, their quorum is ${quorum}`,
+      );
     return undefined;
+  }
+
+  #known(id: PeerId): Member | undefined {
+    const { voters, learners } = this.#port.status().conf;
+    const isIt = (member: Member) => member.id === id;
+    return voters.find(isIt) ?? learners.find(isIt);
   }
 
   #hasCaughtUp(id: PeerId): boolean {
@@ -138,30 +211,49 @@ export class MembershipDesk {
     if (id === this.#port.self) return true;
     return (
       peer !== undefined &&
+      peer.isCounted &&
       this.#port.isReachable(id) &&
       peer.match > 0 &&
       lastIndex - peer.match <= this.#port.lagEntriesMax
     );
   }
 
-  /** Proposes until it is accepted, then waits until it is committed and no joint state is left. */
-  async #commit(change: ConfChange, deadline: number): Promise<MembershipChanged | undefined> {
-    let proposal: ConfProposal = 'pending';
-    const before = this.#port.status().confIndex;
-    const isTaken = await this.#until(() => {
-      proposal = this.#port.propose(change);
-      return proposal !== 'pending' && proposal !== 'transfer-pending';
-    }, deadline);
-    if (!isTaken) return refused('pending', 'another change of membership is under way');
-    const answer = proposal as ConfProposal;
-    if (typeof answer === 'object') return refused('guard', answer.refused);
-    if (answer !== 'ok') return { kind: 'no-leader' };
-    const isCommitted = await this.#until(() => {
-      const { confIndex, conf, role } = this.#port.status();
-      return role !== 'leader' || (confIndex > before && !isJoint(conf));
-    }, deadline);
-    if (!isCommitted) return refused('pending', 'the change is in the log and not committed yet');
-    return this.#port.status().confIndex > before ? undefined : { kind: 'no-leader' };
+  /**
+   * Proposes until the configuration has the step and is no joint one. @returns why it has not
+   * @param behind what is told when somebody has not caught up in time
+   */
+  async #take(step: Step, deadline: number, behind = ''): Promise<MembershipChanged | undefined> {
+    const { clock, timers } = this.#port.runtime;
+    let patientMs = clock.monotonicMs() + patienceMs;
+    let isProposed = false;
+    for (;;) {
+      const { conf, role, isConfPending } = this.#port.status();
+      if (!isJoint(conf) && step.isDone()) return undefined;
+      if (role !== 'leader') return { kind: 'no-leader' };
+      let isBehind = false;
+      if (!isJoint(conf) && !isConfPending) {
+        const next = step.next();
+        if (next === 'catching-up') isBehind = true;
+        else if (next.kind === 'refused') return next;
+        else {
+          const proposal = this.#port.propose(next);
+          if (typeof proposal === 'object') return refused('guard', proposal.refused);
+          isProposed ||= proposal === 'ok';
+        }
+      }
+      const nowMs = clock.monotonicMs();
+      if (isBehind) {
+        if (nowMs >= deadline) return refused('lagging', behind);
+        patientMs = nowMs + patienceMs;
+      } else if (nowMs >= Math.min(deadline, patientMs))
+        return refused(
+          'pending',
+          isProposed
+            ? 'the change is in the log and not committed yet'
+            : 'another change of membership is under way',
+        );
+      await timers.sleep(pollMs);
+    }
   }
 
   #done(id: PeerId): MembershipChanged {
@@ -172,20 +264,13 @@ export class MembershipDesk {
       isVoter: conf.voters.some((member) => member.id === id),
     };
   }
-
-  async #until(test: () => boolean, deadline: number): Promise<boolean> {
-    const { clock, timers } = this.#port.runtime;
-    while (!test()) {
-      if (clock.monotonicMs() >= deadline) return false;
-      await timers.sleep(pollMs);
-    }
-    return true;
-  }
 }
 
-function refused(
-  reason: Extract<MembershipChanged, { kind: 'refused' }>['reason'],
-  detail: string,
-): MembershipChanged {
+/** The one that asks knows its disk; a person does not. */
+function isOtherDisk(known: Member, { storageId }: Member): boolean {
+  return storageId !== '' && known.storageId !== storageId;
+}
+
+function refused(reason: Refused['reason'], detail: string): Refused {
   return { kind: 'refused', reason, detail };
 }

@@ -57,6 +57,7 @@ export class Peers {
   heard(id: PeerId, messages: readonly Message[]): void {
     const contact = this.#contact(id);
     contact.heardMs = this.#nowMs();
+    this.#channels.get(id)?.heard();
     if (!messages.some(({ type }) => type === 'HeartbeatResp')) return;
     contact.roundTrips.push(contact.heardMs - contact.askedMs);
     if (contact.roundTrips.length > roundTripsKept) contact.roundTrips.shift();
@@ -108,7 +109,7 @@ export class Peers {
       tls: () => this.#tls,
       host: id.replace(/_\d+$/, ''),
       messageBytesMax: options.messageBytesMax,
-      nowMs: () => runtime.clock.now(),
+      clock: runtime.clock,
       envelope: () => ({
         ...names(),
         clusterName: options.clusterName,

@@ -69,22 +69,26 @@ export class ClusterManagement {
       return done({ result: `Peer ${member.id} added`, voter: known.voter, configurationIndex });
     const change = { kind: 'add', member, ...expected(expectedIndex) } as const;
     const changed = await this.#change(change, timeoutMs);
+    const result = `Peer ${member.id} added`;
+    if (changed.kind === 'refused' && changed.reason === 'lagging')
+      return refused(
+        504,
+        `Peer ${member.id} did not catch up in ${timeoutMs} ms; it stays a learner until it has`,
+        {
+          result,
+          voter: false,
+          configurationIndex: this.#view.consensus.status().configurationIndex,
+        },
+      );
     if (changed.kind !== 'done') return this.#refusal(changed);
-    const body = {
-      result: `Peer ${member.id} added`,
-      voter: changed.isVoter,
-      configurationIndex: changed.configurationIndex,
-    };
-    if (changed.isVoter || isLearner) {
-      if (await this.#hasUsers(member.id)) return done(body);
-      const why = `Peer ${member.id} is a member, and has not got the users of the cluster yet; ask again`;
-      return refused(503, why, { ...body, failedSeeds: [usersFile] });
-    }
-    return refused(
-      504,
-      `Peer ${member.id} did not catch up in ${timeoutMs} ms; it stays a learner until it has`,
-      body,
-    );
+    const { isVoter, configurationIndex: index } = changed;
+    const body = { result, voter: isVoter, configurationIndex: index };
+    // It lost its disk in the moment in which it was promoted.
+    if (!isVoter && !isLearner)
+      return refused(504, `Peer ${member.id} is a learner until it has caught up anew`, body);
+    if (await this.#hasUsers(member.id)) return done(body);
+    const why = `Peer ${member.id} is a member, and has not got the users of the cluster yet; ask again`;
+    return refused(503, why, { ...body, failedSeeds: [usersFile] });
   }
 
   /** Users are entries of the log: who has all that is committed now has them (ha.md 5.12 rule 7). Others than the leader cannot tell. */
@@ -228,13 +232,24 @@ export class ClusterManagement {
     return done({ result: 'Resync started', database, localServer: serverName });
   }
 
-  /** An election that is on is waited for: asked again, a change that was made is found to be made. */
+  /**
+   * An election that is on is waited for: asked again, a change that was made is found to be made. Within the time, also a leader
+   * that went amid a long change is waited for.
+   */
   async #change(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
     const { clock, timers } = this.#runtime;
-    const untilMs = clock.monotonicMs() + Math.min(timeoutMs, leaderWaitMs);
+    const untilMs = clock.monotonicMs() + timeoutMs;
+    let patientMs = clock.monotonicMs() + leaderWaitMs;
+    let asked = change;
     for (;;) {
-      const changed = await this.#view.consensus.changeMembership(change, timeoutMs);
-      if (changed.kind !== 'no-leader' || clock.monotonicMs() >= untilMs) return changed;
+      const askedMs = clock.monotonicMs();
+      const changed = await this.#view.consensus.changeMembership(asked, untilMs - askedMs);
+      const nowMs = clock.monotonicMs();
+      if (nowMs - askedMs >= leaderWaitMs) patientMs = nowMs + leaderWaitMs;
+      if (changed.kind !== 'no-leader' || nowMs >= Math.min(untilMs, patientMs)) return changed;
+      // The index may have moved by this very change.
+      if ('expectedIndex' in asked && nowMs - askedMs >= leaderWaitMs)
+        asked = { ...asked, expectedIndex: undefined };
       await timers.sleep(leaderPauseMs);
     }
   }

@@ -28,6 +28,8 @@ export interface RaftServerOptions {
   readonly onAsked: (name: UnaryName, request: unknown) => Promise<object>;
 }
 
+const keepAliveMs = 10_000;
+
 type ConnectionInjector = ReturnType<Server['createConnectionInjector']>;
 
 /** The Raft port. Whatever is no message closes its stream and is counted; the state of the group is untouched. */
@@ -89,6 +91,8 @@ export class RaftServer {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
     socket.on('error', () => {});
+    // Of a host that vanished nothing comes any more, no end either.
+    socket.setKeepAlive(true, keepAliveMs);
     const isAdmitted = await this.#options.admits(socket.remoteAddress).catch(() => false);
     if (isAdmitted && !socket.destroyed) {
       this.#injector.injectConnection(socket);

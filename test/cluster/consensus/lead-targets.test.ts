@@ -28,6 +28,7 @@ function statusOf(
     next: match + 1,
     state: 'replicate' as const,
     isActive: true,
+    isCounted: true,
   }));
   const conf = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
   return { conf, progress, lastIndex: 100, isLeaderReady: true, term };

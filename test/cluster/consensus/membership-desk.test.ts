@@ -17,6 +17,11 @@ class Leader {
   matches = new Map<string, number>();
   unreachable = new Set<string>();
   handsOver = false;
+  role: 'leader' | 'follower' = 'leader';
+  /** A change of somebody else, in the log and not committed. */
+  pending: ConfChange | undefined;
+  /** What happens while the desk waits. */
+  meanwhile: (() => void) | undefined;
 
   constructor(ids: readonly string[]) {
     const voters = ids.map(memberOf);
@@ -24,11 +29,16 @@ class Leader {
   }
 
   change(change: MembershipChange, timeoutMs = 1000): Promise<MembershipChanged> {
+    return this.desk().change(change, timeoutMs);
+  }
+
+  desk(): MembershipDesk {
     const sleep = async (ms: number) => {
       this.nowMs += ms;
+      this.meanwhile?.();
       if (isJoint(this.conf)) this.#take({ kind: 'leave' });
     };
-    const desk = new MembershipDesk({
+    return new MembershipDesk({
       runtime: {
         clock: { monotonicMs: () => this.nowMs },
         timers: { sleep },
@@ -36,11 +46,16 @@ class Leader {
       self: 'a',
       lagEntriesMax: 10,
       status: () => this.#status(),
-      propose: (asked) => this.#take(asked),
+      propose: (asked) => (this.pending === undefined ? this.#take(asked) : 'pending'),
       isReachable: (id) => !this.unreachable.has(id),
       handOver: async () => this.handsOver,
     });
-    return desk.change(change, timeoutMs);
+  }
+
+  commitPending(): void {
+    const { pending } = this;
+    this.pending = undefined;
+    if (pending !== undefined) this.#take(pending);
   }
 
   #take(change: ConfChange): 'ok' {
@@ -61,8 +76,11 @@ class Leader {
     const progress = [...conf.voters, ...conf.learners].map(({ id }) => ({
       id,
       match: this.matches.get(id) ?? 100,
+      isCounted: true,
     }));
-    return { conf, confIndex, progress, lastIndex: 100, role: 'leader' } as unknown as NodeStatus;
+    const isConfPending = this.pending !== undefined;
+    const more = { lastIndex: 100, role: this.role, isConfPending };
+    return { conf, confIndex, progress, ...more } as unknown as NodeStatus;
   }
 }
 
@@ -148,4 +166,80 @@ test('a change for another configuration is refused; what is done is done', asyn
   assert.equal((await leader.change({ kind: 'add', member: memberOf('b') })).kind, 'done');
   assert.equal((await leader.change({ kind: 'remove', id: 'x', force: false })).kind, 'done');
   assert.deepEqual(leader.made, []);
+});
+
+test('a member with another disk gets back the vote that it had or was to have, whatever it asks for', async () => {
+  const leader = new Leader(['a', 'b', 'c']);
+  const asking = (storageId: string) => ({ ...memberOf('c'), storageId, voter: false });
+  const answer = await leader.change({ kind: 'replace', member: asking('c2') });
+  assert.deepEqual(answer.kind === 'done' && answer.isVoter, true);
+  assert.deepEqual(leader.made, ['learner c', 'leave', 'voter c']);
+
+  // Its first contact comes while it is still to catch up.
+  leader.matches.set('d', 0);
+  leader.meanwhile = () => {
+    leader.meanwhile = undefined;
+    leader.matches.set('d', 100);
+    void leader.change({ kind: 'replace', member: { ...memberOf('d'), voter: false } });
+  };
+  const added = await leader.change({ kind: 'add', member: { ...memberOf('d'), storageId: '' } });
+  assert.deepEqual(added.kind === 'done' && added.isVoter, true);
+  const named = leader.conf.voters.find(({ id }) => id === 'd');
+  assert.equal(named?.storageId, 'd', 'it votes with the disk that it has');
+
+  const stranger = await leader.change({ kind: 'replace', member: memberOf('x') });
+  assert.ok(stranger.kind === 'refused' && stranger.reason === 'unknown-peer');
+});
+
+test('whoever leads goes on with a learner that is to vote', async () => {
+  const leader = new Leader(['a', 'b', 'c']);
+  leader.matches.set('d', 0);
+  const late = await leader.change({ kind: 'add', member: memberOf('d') }, 100);
+  assert.ok(late.kind === 'refused' && late.reason === 'lagging');
+  leader.desk().promoteReady();
+  assert.deepEqual(leader.made, ['learner d'], 'it is behind');
+  leader.matches.set('d', 100);
+  leader.role = 'follower';
+  leader.desk().promoteReady();
+  leader.role = 'leader';
+  leader.pending = { kind: 'simple', steps: [] };
+  leader.desk().promoteReady();
+  leader.pending = undefined;
+  assert.deepEqual(leader.made, ['learner d']);
+  leader.desk().promoteReady();
+  assert.deepEqual(leader.made, ['learner d', 'voter d']);
+  await leader.change({ kind: 'add', member: { ...memberOf('e'), voter: false } });
+  leader.desk().promoteReady();
+  assert.deepEqual(leader.made.at(-1), 'learner e', 'a learner it is to be');
+});
+
+test('the change of somebody else is not the one that was asked for', async () => {
+  const leader = new Leader(['a', 'b', 'c', 'd', 'e']);
+  leader.pending = { kind: 'simple', steps: [{ op: 'remove', id: 'e' }] };
+  leader.meanwhile = () => leader.commitPending();
+  const answer = await leader.change({ kind: 'remove', id: 'd', force: false });
+  assert.deepEqual(leader.made, ['remove e', 'remove d']);
+  assert.equal(answer.kind, 'done');
+
+  const guarded = new Leader(['a', 'b', 'c', 'd']);
+  guarded.pending = { kind: 'simple', steps: [{ op: 'remove', id: 'd' }] };
+  guarded.unreachable.add('b');
+  guarded.meanwhile = () => guarded.commitPending();
+  const refused = await guarded.change({ kind: 'remove', id: 'c', force: false });
+  assert.ok(refused.kind === 'refused' && refused.reason === 'guard', 'judged when it is proposed');
+
+  const stuck = new Leader(['a', 'b', 'c']);
+  stuck.pending = { kind: 'simple', steps: [] };
+  const pending = await stuck.change({ kind: 'add', member: memberOf('d') }, 600_000);
+  assert.ok(pending.kind === 'refused' && pending.reason === 'pending');
+  assert.equal(stuck.nowMs, 90_000, 'so long it waits for another change');
+
+  const deposed = new Leader(['a', 'b', 'c']);
+  deposed.matches.set('d', 0);
+  deposed.meanwhile = () => {
+    deposed.role = 'follower';
+  };
+  const gone = await deposed.change({ kind: 'add', member: memberOf('d') }, 600_000);
+  assert.equal(gone.kind, 'no-leader');
+  assert.ok(deposed.nowMs < 1000, 'told at once');
 });

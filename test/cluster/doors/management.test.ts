@@ -237,11 +237,12 @@ test('membership', async (context) => {
     2480,
     'Fourth',
   ]);
-  cluster.server(1).changed = { kind: 'done', configurationIndex: 9, isVoter: false };
+  cluster.server(1).changed = { kind: 'refused', reason: 'lagging', detail: 'h_7009 is behind' };
   const late = await cluster
     .door(1)
     .ask('POST', 'cluster/peer', { body: { ...body, timeoutMs: 5 } });
   assert.deepEqual([late.status, late.body['voter']], [504, false]);
+  assert.match(late.text, /did not catch up in 5 ms; it stays a learner until it has/);
   const again = await cluster.door(1).ask('POST', 'cluster/peer', {
     body: { peerId: cluster.server(2).id, address: '127.0.0.1:7002' },
   });

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Envelope } from '#cluster/transport/envelope.ts';
+import { PeerChannel } from '#cluster/transport/peer-channel.ts';
+import { RaftServer } from '#cluster/transport/raft-server.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
+import { messageOf } from '#raft/message.ts';
+import { freePort, until } from './worker-group.ts';
+
+// The way to one peer whose port does not answer, or no more (ha.md 4.2), over loopback.
+
+const names = { clusterName: 'test', clusterId: '', fromPeer: 'a_1', toPeer: 'b_1' };
+
+class Way {
+  readonly port: number;
+  readonly channel: PeerChannel;
+  readonly lost: boolean[] = [];
+  readonly received: Envelope[] = [];
+  #server: RaftServer | undefined;
+
+  constructor(port: number) {
+    this.port = port;
+    this.channel = new PeerChannel({
+      address: `127.0.0.1:${port}`,
+      messageBytesMax: 1024 * 1024,
+      clock: systemRuntime.clock,
+      tls: () => undefined,
+      host: '127.0.0.1',
+      envelope: () => ({ ...names, fromStorage: 's', toStorage: '' }),
+      onLost: (isRefused) => this.lost.push(isRefused),
+    });
+  }
+
+  async serve(): Promise<void> {
+    this.#server = new RaftServer({
+      host: '127.0.0.1',
+      port: this.port,
+      tls: undefined,
+      admits: async () => true,
+      messageBytesMax: 1024 * 1024,
+      flowControlWindow: 1024 * 1024,
+      onEnvelope: (envelope) => {
+        this.received.push(envelope);
+        return undefined;
+      },
+      onAsked: async () => ({ here: true }),
+    });
+    await this.#server.listen();
+  }
+
+  endServer(): void {
+    this.#server?.close();
+    this.#server = undefined;
+  }
+
+  send(): boolean {
+    return this.channel.send([messageOf('Heartbeat', 'a_1', 'b_1', { term: 1 })]);
+  }
+
+  /** As a leader does, again and again. */
+  async arrives(): Promise<void> {
+    const before = this.received.length;
+    await until(async () => {
+      this.send();
+      await sleep(50);
+      return this.received.length > before ? true : undefined;
+    });
+  }
+
+  close(): void {
+    this.channel.close();
+    this.endServer();
+  }
+}
+
+/** A port whose connections stand and say nothing, as those of a process that is stopped. */
+async function silentPort(port: number): Promise<{ server: Server; sockets: Socket[] }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    sockets.push(socket.pause());
+  });
+  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
+  return { server, sockets };
+}
+
+test('a peer whose port was silent is reached once it answers, though old connections still hang', async () => {
+  const way = new Way(await freePort());
+  const { server, sockets } = await silentPort(way.port);
+  try {
+    way.send();
+    await assert.rejects(way.channel.ask('Hello', {}), 'nobody answers');
+    await until(() => (sockets.length > 0 && way.lost.length > 0 ? true : undefined));
+    assert.deepEqual(new Set(way.lost), new Set([false]), 'it may only be slow');
+    server.close();
+    await way.serve();
+    await way.arrives();
+    assert.deepEqual(await way.channel.ask('Hello', {}), { here: true });
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    way.close();
+  }
+});
+
+test('the first message to a peer is kept until its port has answered', async () => {
+  const way = new Way(await freePort());
+  await way.serve();
+  try {
+    assert.ok(way.send());
+    await until(() => (way.received.length > 0 ? true : undefined));
+    assert.equal(way.received[0]?.messages[0]?.type, 'Heartbeat');
+  } finally {
+    way.close();
+  }
+});
+
+test('a process that has ended is told from one that is slow, and found when it is there again', async () => {
+  const way = new Way(await freePort());
+  await way.serve();
+  try {
+    await way.arrives();
+    way.endServer();
+    await until(() => (way.lost.includes(true) ? true : undefined));
+    await until(async () => {
+      await sleep(20);
+      return way.send() ? undefined : true;
+    });
+    await way.serve();
+    await way.arrives();
+  } finally {
+    way.close();
+  }
+});
