@@ -85,7 +85,11 @@ export type Transferred =
 
 export type MembershipChange =
   | { readonly kind: 'add'; readonly member: Member; readonly expectedIndex?: Index | undefined }
-  | { readonly kind: 'promote'; readonly ids: readonly PeerId[]; readonly expectedIndex?: Index | undefined }
+  | {
+      readonly kind: 'promote';
+      readonly ids: readonly PeerId[];
+      readonly expectedIndex?: Index | undefined;
+    }
   | {
       readonly kind: 'remove';
       readonly id: PeerId;

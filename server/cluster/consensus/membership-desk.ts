@@ -81,8 +81,7 @@ export class MembershipDesk {
 
   async #add(member: Member, deadline: number): Promise<MembershipChanged> {
     const before = this.#known(member.id);
-    if (before !== undefined && isOtherDisk(before, member))
-      return this.#replace(member, deadline);
+    if (before !== undefined && isOtherDisk(before, member)) return this.#replace(member, deadline);
     const failed = await this.#take(
       {
         isDone: () => {
@@ -164,7 +163,10 @@ export class MembershipDesk {
         isDone: () => this.#known(id) === undefined,
         // Another one may have gone since.
         next: () =>
-          (force ? undefined : this.#guard(id)) ?? { kind: 'simple', steps: [{ op: 'remove', id }] },
+          (force ? undefined : this.#guard(id)) ?? {
+            kind: 'simple',
+            steps: [{ op: 'remove', id }],
+          },
       },
       deadline,
     );
