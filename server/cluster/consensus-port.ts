@@ -64,6 +64,13 @@ export function termOfEpoch(epoch: number): Term {
   return Math.floor(epoch / epochsPerTerm);
 }
 
+/** What is delivered now is applied by the next start: the server stops, and consensus goes on until it is closed. */
+export class DeliveryEnded extends Error {
+  constructor() {
+    super('the server stops');
+  }
+}
+
 export type Proposed =
   | { readonly kind: 'accepted'; readonly firstIndex: Index; readonly term: Term }
   | { readonly kind: 'refused'; readonly reason: DropReason };
@@ -94,6 +101,8 @@ export type MembershipChange =
       readonly kind: 'remove';
       readonly id: PeerId;
       readonly force: boolean;
+      /** It goes of its own accord, and may come back by itself. */
+      readonly isLeaving?: boolean;
       readonly expectedIndex?: Index | undefined;
     }
   | { readonly kind: 'replace'; readonly member: Member };

@@ -3,14 +3,15 @@ import { DatabaseError } from '#core/errors.ts';
 import type { RaftTls } from './transport/raft-tls.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
-import type {
-  ConsensusPort,
-  ConsensusStatus,
-  MembershipChange,
-  MembershipChanged,
-  Proposed,
-  SnapshotOffer,
-  Transferred,
+import {
+  type ConsensusPort,
+  type ConsensusStatus,
+  DeliveryEnded,
+  type MembershipChange,
+  type MembershipChanged,
+  type Proposed,
+  type SnapshotOffer,
+  type Transferred,
 } from './consensus-port.ts';
 import {
   type ConsensusOptions,
@@ -242,6 +243,7 @@ export class WorkerConsensus implements ConsensusPort {
       try {
         await this.#apply(entries);
       } catch (error) {
+        if (error instanceof DeliveryEnded) return;
         this.#post({
           kind: 'apply-failed',
           message: error instanceof Error ? error.message : String(error),

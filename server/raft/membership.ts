@@ -10,7 +10,11 @@ export type ConfChange =
 
 export type ConfStep =
   | { readonly op: 'voter' | 'learner'; readonly member: Member }
-  | { readonly op: 'remove'; readonly id: PeerId };
+  /** Without a time it goes of its own accord, and may come back by itself. */
+  | { readonly op: 'remove'; readonly id: PeerId; readonly atMs?: number };
+
+/** So many removed members are remembered. */
+const removedMax = 64;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -77,14 +81,21 @@ export function changed(conf: ConfState, change: ConfChange): ConfState {
 function withSteps(conf: ConfState, steps: readonly ConfStep[]): ConfState {
   const voters = new Map(conf.voters.map((member) => [member.id, member]));
   const learners = new Map(conf.learners.map((member) => [member.id, member]));
+  const { removed: before = [], ...rest } = conf;
+  const removed = new Map(before.map((gone) => [gone.id, gone]));
   for (const step of steps) {
     const id = step.op === 'remove' ? step.id : step.member.id;
+    const known = voters.get(id) ?? learners.get(id);
+    removed.delete(id);
+    if (step.op === 'remove' && step.atMs !== undefined)
+      removed.set(id, { id, storageId: known?.storageId ?? '', atMs: step.atMs });
     voters.delete(id);
     learners.delete(id);
     if (step.op === 'voter') voters.set(id, { ...step.member, voter: true });
     else if (step.op === 'learner') learners.set(id, { ...step.member, voter: false });
   }
-  return { ...conf, voters: sorted(voters), learners: sorted(learners) };
+  const told = removed.size > 0 ? { removed: [...removed.values()].slice(-removedMax) } : undefined;
+  return { ...rest, voters: sorted(voters), learners: sorted(learners), ...told };
 }
 
 /** A voter that becomes a learner stays a voter of the old set and is listed as learner only when that is left. */

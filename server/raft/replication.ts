@@ -243,7 +243,12 @@ export function commitTo(state: RaftState, index: Index): void {
   while (state.uncommitted.length > 0 && (state.uncommitted[0]?.index ?? 0) <= index)
     state.uncommittedBytes -= state.uncommitted.shift()?.bytes ?? 0;
   const isChanged = state.takeCommittedConfs();
-  if (state.role !== 'leader') return;
+  if (state.role !== 'leader') {
+    // Who is no member follows nobody; one that is only behind hears its leader again.
+    if (isChanged && state.role === 'follower' && !membersOf(state.conf).has(state.self))
+      state.leader = undefined;
+    return;
+  }
   if (isChanged) membersChanged(state);
   leaveJoint(state);
 }
@@ -258,7 +263,11 @@ function leaveJoint(state: RaftState): void {
 
 function membersChanged(state: RaftState): void {
   const members = membersOf(state.conf);
-  for (const id of state.progress.keys()) if (!members.has(id)) state.progress.delete(id);
+  for (const [id, peer] of state.progress) {
+    if (members.has(id)) continue;
+    if (id !== state.self) tellRemoved(state, id, peer);
+    state.progress.delete(id);
+  }
   for (const [id, member] of members) {
     const known = state.progress.get(id)?.storageId;
     if (known !== undefined && (member === undefined || member.storageId === known)) continue;
@@ -269,6 +278,17 @@ function membersChanged(state: RaftState): void {
   if (state.transferTo !== undefined && !mayLead(state, state.transferTo))
     state.transferTo = undefined;
   if (!state.isVoter) state.isLeaving = true;
+}
+
+/** It learns that it is no member, if it hears it: from now on nobody tells it anything. */
+function tellRemoved(state: RaftState, to: PeerId, peer: Progress): void {
+  const { log } = state;
+  const index = peer.next - 1;
+  const logTerm = log.term(index);
+  const isSent = peer.state === 'replicate' && typeof logTerm === 'number';
+  if (isSent)
+    state.send('Append', to, { index, logTerm, commit: log.commit, context: peer.attempt });
+  else state.send('Heartbeat', to, { commit: Math.min(peer.match, log.commit) });
 }
 
 /** After the commit index was told: a leader that is no member any more goes (ha.md 2.12 rule 5). */

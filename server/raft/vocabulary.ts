@@ -46,6 +46,15 @@ export interface ConfState {
   readonly learners: readonly Member[];
   readonly learnersNext: readonly PeerId[];
   readonly autoLeave: boolean;
+  /** Who was taken out by others, the latest last: they lose access until they are added again (ha.md 14.3 rule 5). */
+  readonly removed?: readonly RemovedMember[];
+}
+
+export interface RemovedMember {
+  readonly id: PeerId;
+  readonly storageId: string;
+  /** Epoch milliseconds, by the clock of the leader. */
+  readonly atMs: number;
 }
 
 export type RaftRole = 'follower' | 'preCandidate' | 'candidate' | 'leader';

@@ -203,7 +203,10 @@ class Relay {
       ...(trusted && { ca: [...trusted] }),
       headers: {
         'x-request-id': requestId,
-        ...onBehalfOf(principal, authorizer.rightsToLend(principal), cluster.token.value),
+        ...onBehalfOf(principal, authorizer.rightsToLend(principal), {
+          token: cluster.token.value,
+          from: cluster.view.consensus.self,
+        }),
       },
     });
   }

@@ -35,7 +35,6 @@ const whole = shown('cluster/replication/whole-quorum.test.ts');
 export const open: Readonly<Record<string, string>> = {
   R2: 'rolling restart with leave and auto-join (k8s=true) with processes',
   U1: 'a server of an older format beside this one with processes; the simulator runs mixed versions',
-  M6: 'a removed server that starts again, with processes; strangers on the port are M7',
   S1: 'a server that was away beyond the log, with processes',
   S3: 'the leader ends while it sends a database',
   S4: 'a download slower than the log is let go',
@@ -65,6 +64,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   M3: [restarts('M1'), desk('a removal that would cost the quorum is refused')],
   M4: [hostile('forged, repeated and empty'), desk('a change for another configuration')],
   M5: [shown('cluster/consensus/worker-consensus.test.ts')('a lost disk comes back')],
+  M6: [hostile('a removed server is cut off')],
   M7: [shown('cluster/consensus/hostile-port.test.ts')('bad input on the port')],
   S2: [
     snapshots('an archive that breaks off leaves what was there'),

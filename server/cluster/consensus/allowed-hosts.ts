@@ -26,7 +26,9 @@ export function allowlistOf(
     hosts: () => {
       const now = conf();
       const members = now === undefined ? [] : [...membersOf(now).keys()];
-      return [...new Set([...declared.map(({ id }) => id), ...members].map(hostOf))];
+      const removed = new Set(now?.removed?.map(({ id }) => id));
+      const listed = declared.map(({ id }) => id).filter((id) => !removed.has(id));
+      return [...new Set([...listed, ...members].map(hostOf))];
     },
     resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
     warn,

@@ -20,13 +20,14 @@ import { allowlistOf } from './allowed-hosts.ts';
 import { awaitedOf } from './awaited-followers.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
-import { findGroup, type Formation, type Hello, helloOf } from './formation.ts';
+import { findGroup, type Formation, type Hello, helloOf, ownMember } from './formation.ts';
 import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { statusOf } from './published-status.ts';
+import { hasLeft, lastWordMs, RemovedMembers } from './removed-members.ts';
 import type {
   ConsensusOptions,
   FromWorker,
@@ -63,6 +64,7 @@ export class ConsensusService {
   #pins = new Map<number, Index>();
   #wantedOffer: { readonly index: Index; readonly body: Uint8Array | undefined } | undefined;
   #published = '';
+  readonly #removed: RemovedMembers;
   #stopCheck: Cancel = () => {};
 
   /** @throws Error about the directory or the port, for a person */
@@ -147,6 +149,7 @@ export class ConsensusService {
     });
     this.#doorkeeper = this.#makeDoorkeeper();
     this.#watch = this.#makeWatch();
+    this.#removed = new RemovedMembers(options.self, (id) => this.#cutOff(id));
     this.#allowlist = allowlistOf(options, {
       runtime,
       conf: () => this.#driver?.conf,
@@ -281,18 +284,9 @@ export class ConsensusService {
   }
 
   #askToBeTakenIn(kind: 'add' | 'replace', voter = true): void {
-    const { self, declared, canLead } = this.#options;
-    const own = declared.find(({ id }) => id === self);
-    const member = {
-      id: self,
-      address: own?.address ?? self.replace(/_(\d+)$/, ':$1'),
-      name: own?.name ?? self,
-      priority: own?.priority ?? 0,
-      canLead,
-      storageId: this.#store.identity.storageId,
-      voter,
-    };
-    const change: MembershipChange = { kind, member };
+    const { self, declared } = this.#options;
+    const { storageId } = this.#store.identity;
+    const change = { kind, member: ownMember(this.#options, { storageId, voter }) } as const;
     const others = new Set([
       ...membersOf(this.#required().status().conf).keys(),
       ...declared.map(({ id }) => id),
@@ -456,6 +450,9 @@ export class ConsensusService {
   changeMembership(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
     const status = this.#driver?.status();
     if (status?.role === 'leader') return this.#changeHere(change, timeoutMs);
+    // Whoever took this member out cuts it off, and may have done so before it could answer.
+    const left = hasLeft(change, status, this.#options.self);
+    if (left !== undefined) return Promise.resolve(left);
     if (status?.leader === undefined) return Promise.resolve({ kind: 'no-leader' });
     const request = { change, timeoutMs, isPassedOn: true };
     return this.#peers.ask(status.leader, 'ChangeMembership', request).then(
@@ -506,8 +503,18 @@ export class ConsensusService {
     );
   }
 
+  /** Who was removed is cut off here too, at once (ha.md 4.4, 11.2 rule 3). */
+  #cutOff(id: PeerId): void {
+    this.#doorkeeper.forget(id);
+    this.#peers.forget(id);
+    void this.#allowlist?.refresh();
+    // It may still wait for the answer to its leaving.
+    this.#runtime.timers.after(lastWordMs, () => void this.#server.cutOff(id));
+  }
+
   #publish(): void {
     const status = this.status();
+    if (this.#driver !== undefined) this.#removed.look(status.configuration);
     if (status.leader !== undefined && status.term !== this.#elections.term)
       this.#elections = {
         count: this.#elections.count + 1,

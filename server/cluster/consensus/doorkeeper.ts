@@ -85,6 +85,11 @@ export class Doorkeeper {
     return undefined;
   }
 
+  /** It was removed: whoever named it before does so no more. */
+  forget(peer: PeerId): void {
+    this.#vouchedFor.delete(peer);
+  }
+
   #inquire(stranger: PeerId, members: readonly PeerId[]): void {
     const { runtime, declared, self, askMembers } = this.#port;
     const nowMs = runtime.clock.monotonicMs();

@@ -1,7 +1,7 @@
 import type { Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { NodeStatus } from '#raft/node.ts';
-import type { ConfState, Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type { ConfState, Index, Member, PeerId, Term } from '#raft/vocabulary.ts';
 import type { Identity } from '../log-store/raft-directory.ts';
 import type { ConsensusOptions, DeclaredMember } from './worker-messages.ts';
 
@@ -139,4 +139,21 @@ function formedBy(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   const conf = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
   return { clusterId: runtime.random.uuid(), conf };
+}
+
+/** This server as a member, by its own settings. */
+export function ownMember(
+  { self, declared, canLead }: Pick<ConsensusOptions, 'self' | 'declared' | 'canLead'>,
+  { storageId, voter }: Pick<Member, 'storageId' | 'voter'>,
+): Member {
+  const own = declared.find(({ id }) => id === self);
+  return {
+    id: self,
+    address: own?.address ?? self.replace(/_(\d+)$/, ':$1'),
+    name: own?.name ?? self,
+    priority: own?.priority ?? 0,
+    canLead,
+    storageId,
+    voter,
+  };
 }

@@ -36,6 +36,8 @@ interface Step {
 const pollMs = 20;
 /** For the change of somebody else. */
 const patienceMs = 90_000;
+/** So long who was removed does not come back by itself. */
+const bannedMs = 24 * 3600 * 1000;
 
 /** Changes of membership on the leader, step by step: each waits until the one before is committed. */
 export class MembershipDesk {
@@ -63,7 +65,7 @@ export class MembershipDesk {
       case 'promote':
         return this.#promote(change.ids, deadline);
       case 'remove':
-        return this.#remove(change.id, change.force, deadline);
+        return this.#remove(change, deadline);
       case 'replace':
         return this.#replace(change.member, deadline);
     }
@@ -82,6 +84,8 @@ export class MembershipDesk {
   async #add(member: Member, deadline: number): Promise<MembershipChanged> {
     const before = this.#known(member.id);
     if (before !== undefined && isOtherDisk(before, member)) return this.#replace(member, deadline);
+    if (before === undefined && this.#isBanned(member))
+      return refused('guard', `${member.id} was removed; POST /cluster/peer adds it again`);
     const failed = await this.#take(
       {
         isDone: () => {
@@ -151,7 +155,20 @@ export class MembershipDesk {
     return { kind: steps.length > 1 ? 'joint' : 'simple', steps };
   }
 
-  async #remove(id: PeerId, force: boolean, deadline: number): Promise<MembershipChanged> {
+  /** Its restart must not undo its removal (ha.md 14.3 rule 5). A person adds whom it likes: it does not know the disk. */
+  #isBanned({ id, storageId }: Member): boolean {
+    const { removed = [] } = this.#port.status().conf;
+    const sinceMs = this.#port.runtime.clock.now() - bannedMs;
+    return removed.some(
+      (gone) => gone.id === id && gone.storageId === storageId && gone.atMs > sinceMs,
+    );
+  }
+
+  async #remove(
+    { id, force, isLeaving }: Extract<MembershipChange, { kind: 'remove' }>,
+    deadline: number,
+  ): Promise<MembershipChanged> {
+    const at = isLeaving === true ? {} : { atMs: this.#port.runtime.clock.now() };
     const { conf } = this.#port.status();
     if (this.#known(id) === undefined) return this.#done(id);
     const problem = force ? undefined : this.#guard(id);
@@ -165,7 +182,7 @@ export class MembershipDesk {
         next: () =>
           (force ? undefined : this.#guard(id)) ?? {
             kind: 'simple',
-            steps: [{ op: 'remove', id }],
+            steps: [{ op: 'remove', id, ...at }],
           },
       },
       deadline,
@@ -212,8 +229,7 @@ export class MembershipDesk {
     const peer = progress.find((known) => known.id === id);
     if (id === this.#port.self) return true;
     return (
-      peer !== undefined &&
-      peer.isCounted &&
+      peer?.isCounted === true &&
       this.#port.isReachable(id) &&
       peer.match > 0 &&
       lastIndex - peer.match <= this.#port.lagEntriesMax

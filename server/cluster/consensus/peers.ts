@@ -2,6 +2,7 @@ import type { Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { Message } from '#raft/message.ts';
 import type { ConfState, PeerId } from '#raft/vocabulary.ts';
+import { lastWordMs } from './removed-members.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import type { RaftTls } from '../transport/raft-tls.ts';
 import { PeerChannel, type UnaryName } from '../transport/peer-channel.ts';
@@ -87,6 +88,14 @@ export class Peers {
 
   reset(id: PeerId): void {
     this.#channels.get(id)?.reset();
+  }
+
+  /** It is no member any more: what is under way may still arrive. */
+  forget(id: PeerId): void {
+    const channel = this.#channels.get(id);
+    this.#channels.delete(id);
+    this.#contacts.delete(id);
+    this.#port.runtime.timers.after(lastWordMs, () => channel?.close());
   }
 
   close(): void {

@@ -41,6 +41,7 @@ export class LocalCluster {
   /** By `from>to`, for Raft and for HTTP. */
   readonly #links = new Map<string, Link[]>();
   #formed: readonly LocalServer[] = [];
+  #nextPlace = 0;
 
   constructor(options: LocalClusterOptions) {
     this.#options = options;
@@ -247,7 +248,9 @@ export class LocalCluster {
 
   async #reserve(): Promise<LocalServer> {
     const { directory, rootPassword, settings, environment } = this.#options;
-    const place = Math.max(-1, ...this.servers.map((server) => server.place)) + 1;
+    // The directory of one that was removed is not that of the next one.
+    const place = this.#nextPlace;
+    this.#nextPlace += 1;
     const rootPath = join(directory, `server-${place}`);
     mkdirSync(rootPath, { recursive: true });
     const taken = this.servers.flatMap(({ options }) => [options.httpPort, options.raftPort]);

@@ -10,6 +10,7 @@ import type { Principal } from '#core/principal.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
+import type { ConsensusStatus } from '../consensus-port.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
 import { type ForwardedRights, rightsHeader, signRights } from '../token/forwarded-rights.ts';
 import type { Trace } from '../status/verbose-log.ts';
@@ -152,8 +153,13 @@ export class Forwarder {
   /** Waits until there is a leader; each change of it is looked at. */
   async #leader(untilMs: number, signal: AbortSignal): Promise<PeerId> {
     for (;;) {
-      const { leader, role, leaderReady } = this.#view.consensus.status();
+      const status = this.#view.consensus.status();
+      const { leader, role, leaderReady } = status;
       if (leader !== undefined && (role !== 'leader' || leaderReady)) return leader;
+      if (leader === undefined && !isMember(status, this.#view.consensus.self)) {
+        this.counts.add('no-leader');
+        throw new DatabaseError('QuorumNotReached', 'this server is no member of its cluster');
+      }
       const leftMs = untilMs - this.#clock.monotonicMs();
       if (leftMs <= 0) {
         this.counts.add('no-leader');
@@ -262,7 +268,8 @@ export class Forwarder {
       before === undefined ? request.source : `${before}, ${request.source}`;
     headers['x-request-id'] = request.requestId;
     if (!request.hasClientRequestId) headers[madeUpIdHeader] = '1';
-    return { ...headers, ...onBehalfOf(request.principal, request.rights, this.#token.value) };
+    const sender = { token: this.#token.value, from: this.#view.consensus.self };
+    return { ...headers, ...onBehalfOf(request.principal, request.rights, sender) };
   }
 }
 
@@ -270,10 +277,12 @@ export class Forwarder {
 export function onBehalfOf(
   { name }: Principal,
   rights: ForwardedRights | undefined,
-  token: string,
+  { token, from }: { readonly token: string; readonly from: PeerId },
 ): Record<string, string> {
   return {
     'x-service-cluster-token': token,
+    // A server that was removed has still the token, and is refused.
+    'x-service-forwarded-from': from,
     'x-service-forwarded-user': encodeURIComponent(name),
     'x-service-forwarded-to-leader': '1',
     ...(rights && { [rightsHeader]: signRights(rights, token) }),
@@ -286,6 +295,14 @@ export const madeUpIdHeader = 'x-service-forwarded-request-id';
 type Attempted =
   | { readonly kind: 'answered'; readonly answer: PeerAnswer }
   | { readonly kind: 'unsent' | 'unknown'; readonly reason: string };
+
+function isMember({ configuration }: ConsensusStatus, self: PeerId): boolean {
+  const { voters, votersOutgoing, learners } = configuration;
+  const isSelf = ({ id }: { readonly id: PeerId }) => id === self;
+  // Before it is formed a cluster has none.
+  const isFormed = voters.length > 0;
+  return !isFormed || voters.some(isSelf) || learners.some(isSelf) || votersOutgoing.includes(self);
+}
 
 function isStream(body: ForwardRequest['body']): body is Readable {
   return body !== undefined && !(body instanceof Uint8Array);

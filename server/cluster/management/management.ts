@@ -198,7 +198,8 @@ export class ClusterManagement {
       if (outcome.kind !== 'transferred' && !force)
         return refused(409, 'Leadership could not be handed over; ?force=true leaves all the same');
     }
-    const changed = await this.#change({ kind: 'remove', id: consensus.self, force }, leaveMs);
+    const change = { kind: 'remove', id: consensus.self, force, isLeaving: true } as const;
+    const changed = await this.#change(change, leaveMs);
     return changed.kind === 'done' ? undefined : this.#refusal(changed);
   }
 

@@ -2,7 +2,7 @@ import type { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Cancel, Timers } from '#core/runtime.ts';
 import type { Entry, Index } from '#raft/vocabulary.ts';
-import type { ConsensusPort } from '../consensus-port.ts';
+import { type ConsensusPort, DeliveryEnded } from '../consensus-port.ts';
 import type { DatabaseSeat, SeatEntry } from './database-seat.ts';
 import { type ClusterEntry, decodeEntry, entryKind, isServerKind } from './entry-codec.ts';
 import type { Proposal } from './proposal.ts';
@@ -188,7 +188,7 @@ export class ApplyLoop {
     this.#lacksRoom = true;
     try {
       while (!hasRoom()) {
-        if (this.#isStopped) throw new Error('the server stops');
+        if (this.#isStopped) throw new DeliveryEnded();
         await new Promise<void>((resolve) => void timers.after(roomEveryMs, resolve));
       }
     } finally {
@@ -201,7 +201,7 @@ export class ApplyLoop {
     let step = new Step();
     for (const entry of entries) {
       // What is delivered after the stop is applied by the next start.
-      if (this.#isStopped) throw new Error('the server stops');
+      if (this.#isStopped) throw new DeliveryEnded();
       if (entry.kind !== 'normal') {
         this.#options.committed(entry);
         step.last = entry.index;

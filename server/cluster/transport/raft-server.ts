@@ -8,6 +8,7 @@ import {
 } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
+import type { PeerId } from '#raft/vocabulary.ts';
 import { type Envelope, EnvelopeReader } from './envelope.ts';
 import type { UnaryName } from './peer-channel.ts';
 import { type RaftTls, speaksFor } from './raft-tls.ts';
@@ -38,7 +39,8 @@ export class RaftServer {
   readonly #server: Server;
   readonly #listener = createServer({ noDelay: true });
   #injector: ConnectionInjector;
-  readonly #sockets = new Set<Socket>();
+  /** With the members that spoke through it. */
+  readonly #sockets = new Map<Socket, Set<PeerId>>();
   refused = 0;
 
   constructor(options: RaftServerOptions) {
@@ -88,7 +90,7 @@ export class RaftServer {
   }
 
   async #accept(socket: Socket): Promise<void> {
-    this.#sockets.add(socket);
+    this.#sockets.set(socket, new Set());
     socket.on('close', () => this.#sockets.delete(socket));
     socket.on('error', () => {});
     // Of a host that vanished nothing comes any more, no end either.
@@ -105,7 +107,21 @@ export class RaftServer {
   close(): void {
     this.#listener.close();
     this.#server.forceShutdown();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
+  }
+
+  /** Ends the connections of a member that was removed, and those of addresses that are nobody's any more. */
+  async cutOff(peer: PeerId): Promise<void> {
+    const { admits } = this.#options;
+    for (const [socket, speakers] of [...this.#sockets])
+      if (speakers.has(peer) || !(await admits(socket.remoteAddress).catch(() => false)))
+        socket.destroy();
+  }
+
+  /** @param from `address:port` of the other side */
+  #spoke(peer: PeerId, from: string): void {
+    for (const [socket, speakers] of this.#sockets)
+      if (`${socket.remoteAddress}:${socket.remotePort}` === from) speakers.add(peer);
   }
 
   #serve(call: ServerDuplexStream<Buffer, Buffer>): void {
@@ -115,8 +131,14 @@ export class RaftServer {
         ? undefined
         : new X509Certificate(raw);
     const reader = new EnvelopeReader();
+    let speaker = '';
+    const spoke = (peer: PeerId) => {
+      if (peer === speaker) return;
+      speaker = peer;
+      this.#spoke(peer, call.getPeer());
+    };
     call.on('data', (bytes: Buffer) => {
-      const reason = this.#take(() => reader.read(bytes), certificate);
+      const reason = this.#take(() => reader.read(bytes), certificate, spoke);
       if (reason === undefined) return;
       this.refused += 1;
       // `destroy` would leave the other side without a word.
@@ -127,12 +149,17 @@ export class RaftServer {
   }
 
   /** With mutual authentication a member speaks for its own host only (ha.md 4.5 rule 6). */
-  #take(read: () => Envelope, certificate: X509Certificate | undefined): string | undefined {
+  #take(
+    read: () => Envelope,
+    certificate: X509Certificate | undefined,
+    spoke: (peer: PeerId) => void,
+  ): string | undefined {
     try {
       const envelope = read();
       const host = envelope.fromPeer.replace(/_\d+$/, '');
       if (certificate !== undefined && !speaksFor(certificate, host))
         return `the certificate is not that of ${envelope.fromPeer}`;
+      spoke(envelope.fromPeer);
       return this.#options.onEnvelope(envelope);
     } catch (error) {
       return error instanceof Error ? error.message : String(error);

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import type { ClusterDoor } from '#cluster/cluster-door.ts';
+import { errorSpecs } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Refusal } from '../answer/errors.ts';
 import type { Door } from '../door.ts';
@@ -27,9 +29,21 @@ export function peerClaimOf(
     return claims ? refused(tokenMissing) : none;
   }
   if (door.cluster?.token.accepts(String(token)) !== true) return refused(wrongToken);
+  if (isFromStranger(door.cluster, headers['x-service-forwarded-from'])) return refused(noMember);
   if (user === undefined) return { kind: 'peer', principal: undefined };
   const principal = principalOf(door, String(user), headers['x-service-forwarded-rights']);
   return principal === undefined ? refused(userUnknown) : { kind: 'peer', principal };
+}
+
+/** A server that was removed keeps the token, and may not have heard yet that it is none of the members. */
+function isFromStranger(
+  { view }: Pick<ClusterDoor, 'view'>,
+  from: string | string[] | undefined,
+): boolean {
+  if (from === undefined) return false;
+  const { voters, votersOutgoing, learners } = view.consensus.status().configuration;
+  const isIt = ({ id }: { readonly id: string }) => id === from;
+  return !voters.some(isIt) && !learners.some(isIt) && !votersOutgoing.includes(String(from));
 }
 
 /** Rights are those that this server gives the user; an API token of the other server brings its own. */
@@ -62,6 +76,11 @@ const wrongToken: Refusal = {
   error: 'Security error',
   detail: 'Cluster token not valid',
   exception: 'ServerSecurityException',
+};
+const noMember: Refusal = {
+  status: 503,
+  error: 'The server that sends the request on is no member of the cluster',
+  exception: errorSpecs.QuorumNotReached.exception,
 };
 const tokenMissing: Refusal = { status: 401, error: 'Cluster token required' };
 const userUnknown: Refusal = { status: 401, error: 'Forwarded user is not known' };

@@ -40,7 +40,7 @@ class Leader {
     };
     return new MembershipDesk({
       runtime: {
-        clock: { monotonicMs: () => this.nowMs },
+        clock: { monotonicMs: () => this.nowMs, now: () => this.nowMs },
         timers: { sleep },
       } as unknown as Runtime,
       self: 'a',
@@ -242,4 +242,28 @@ test('the change of somebody else is not the one that was asked for', async () =
   const gone = await deposed.change({ kind: 'add', member: memberOf('d') }, 600_000);
   assert.equal(gone.kind, 'no-leader');
   assert.ok(deposed.nowMs < 1000, 'told at once');
+});
+
+test('who was removed does not come back by itself for a day, unless with another disk or by a person', async () => {
+  const leader = new Leader(['a', 'b', 'c', 'd']);
+  const asks = (storageId: string) => ({
+    kind: 'add' as const,
+    member: { ...memberOf('d'), storageId },
+  });
+  await leader.change({ kind: 'remove', id: 'd', force: false });
+  const banned = await leader.change(asks('d'));
+  assert.ok(banned.kind === 'refused' && banned.reason === 'guard');
+  assert.match(banned.detail, /d was removed; POST \/cluster\/peer adds it again/);
+  assert.equal((await leader.change(asks('other'))).kind, 'done');
+
+  await leader.change({ kind: 'remove', id: 'd', force: false });
+  assert.equal((await leader.change(asks(''))).kind, 'done', 'a person does not know its disk');
+  assert.equal(leader.conf.removed, undefined, 'it is forgotten');
+
+  await leader.change({ kind: 'remove', id: 'd', force: false });
+  leader.nowMs += 24 * 3600 * 1000;
+  assert.equal((await leader.change(asks(''))).kind, 'done', 'a day later');
+
+  await leader.change({ kind: 'remove', id: 'd', force: false, isLeaving: true });
+  assert.equal((await leader.change(asks(''))).kind, 'done', 'it left, and comes back');
 });

@@ -50,6 +50,10 @@ class Way {
     await this.#server.listen();
   }
 
+  cutOff(peer: string): Promise<void> {
+    return this.#server?.cutOff(peer) ?? Promise.resolve();
+  }
+
   endServer(): void {
     this.#server?.close();
     this.#server = undefined;
@@ -129,6 +133,21 @@ test('a process that has ended is told from one that is slow, and found when it 
     });
     await way.serve();
     await way.arrives();
+  } finally {
+    way.close();
+  }
+});
+
+test('the connections of a member that was removed are ended, those of others stay', async () => {
+  const way = new Way(await freePort());
+  await way.serve();
+  try {
+    await way.arrives();
+    await way.cutOff('c_1');
+    await way.arrives();
+    assert.deepEqual(way.lost, []);
+    await way.cutOff('a_1');
+    await until(() => (way.lost.length > 0 ? true : undefined));
   } finally {
     way.close();
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { DeliveryEnded } from '#cluster/consensus-port.ts';
 import { WorkerConsensus } from '#cluster/worker-consensus.ts';
 import { freePort, until, WorkerGroup } from './worker-group.ts';
 
@@ -95,7 +96,12 @@ test('a member that left and comes back with its log is taken in again', async (
     const left = (leader + 1) % 3;
     const port = group.members.get(leader)?.consensus;
     await until(async () => {
-      const change = { kind: 'remove', id: group.idOf(left), force: false } as const;
+      const change = {
+        kind: 'remove',
+        id: group.idOf(left),
+        force: false,
+        isLeaving: true,
+      } as const;
       const answer = await port?.changeMembership(change, 10_000);
       return answer?.kind === 'done' ? true : undefined;
     });
@@ -123,6 +129,30 @@ test('who alone has a vote leads as soon as it starts, and waits for no election
       assert.equal(await group.leader(), 0, life);
       await group.stopMember(0);
     }
+  } finally {
+    await group.close();
+  }
+});
+
+test('a server that stops takes nothing more, and its consensus goes on until it is closed', async () => {
+  const group = await WorkerGroup.start(0);
+  try {
+    group.ports.push(await freePort());
+    const consensus = await WorkerConsensus.start(group.options(0, 1), { log: () => {} });
+    let isStopped = false;
+    consensus.deliver(0, async () => {
+      if (isStopped) throw new DeliveryEnded();
+    });
+    group.members.set(0, { consensus, applied: [] });
+    await group.leader();
+    isStopped = true;
+    await group.write('delivered to nobody');
+    await until(() => (consensus.status().commitIndex >= 2 ? true : undefined));
+    await consensus.readIndex(5000);
+    assert.deepEqual(
+      [consensus.status().raftState, consensus.status().role],
+      ['RUNNING', 'leader'],
+    );
   } finally {
     await group.close();
   }

@@ -330,6 +330,33 @@ test('forged internal headers from outside are refused', async (context) => {
     }
 });
 
+test('a server that was removed sends nothing on, whether it knows it or not', async (context) => {
+  const cluster = await startCluster(context);
+  script(cluster);
+  cluster.elect(cluster.server(0).id);
+  const headers = {
+    'x-service-cluster-token': clusterToken,
+    'x-service-forwarded-user': 'root',
+    'x-service-forwarded-to-leader': '1',
+  };
+  const from = (id: string) =>
+    cluster.door(0).ask('POST', 'command/school', {
+      body: sql('write'),
+      headers: { ...headers, 'x-service-forwarded-from': id },
+      user: null,
+    });
+  assert.equal((await from(cluster.server(1).id)).status, 200);
+  const refused = await from('removed_1');
+  assert.equal(refused.status, 503, refused.text);
+  assert.equal(refused.headers['x-service-not-executed'], '1', 'it was not executed');
+
+  cluster.members = cluster.members.filter(({ id }) => id !== cluster.server(1).id);
+  cluster.elect(undefined);
+  const own = await cluster.door(1).ask('POST', 'command/school', { body: sql('write') });
+  assert.equal(own.status, 503, own.text);
+  assert.match(own.text, /no member of its cluster/, 'it waits for no leader');
+});
+
 test('an API token keeps its rights on the leader, which does not know it', async (context) => {
   const cluster = await startCluster(context);
   script(cluster);

@@ -281,7 +281,7 @@ test('leave hands the lead over first; prepare-stop keeps the membership', async
   assert.deepEqual(left.body, { result: 'Server Service_0 leaving cluster' });
   assert.notEqual(cluster.leader, cluster.server(0).id);
   assert.deepEqual(cluster.server(0).changes, [
-    { kind: 'remove', id: cluster.server(0).id, force: false },
+    { kind: 'remove', id: cluster.server(0).id, force: false, isLeaving: true },
   ]);
   assert.equal((await cluster.door(0).ask('GET', 'ready')).status, 503);
   const leader = cluster.servers.findIndex(({ id }) => id === cluster.leader);

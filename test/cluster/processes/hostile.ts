@@ -5,9 +5,17 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { LocalCluster } from '#cluster/dev/local-cluster.ts';
 import type { LocalServer } from '#cluster/dev/local-server.ts';
-import { command, linearizable, makeSchool, password, rows, startProcesses } from './support.ts';
+import {
+  command,
+  linearizable,
+  makeSchool,
+  password,
+  rows,
+  startProcesses,
+  until,
+} from './support.ts';
 
-// What comes from outside and means harm, or is only slow, with real processes (security.md 8.7; ha-testing.md 10 H4, M2, M4).
+// What comes from outside and means harm, or is only slow, with real processes (security.md 8.7; ha-testing.md 10 H4, M2, M4, M6, M7).
 
 type Headers = Readonly<Record<string, string | readonly string[]>>;
 
@@ -176,3 +184,35 @@ async function changes(cluster: LocalCluster): Promise<void> {
   for (const port of [11, 12]) await cluster.ask(first, 'DELETE', `cluster/peer/127.0.0.1_${port}`);
   await rows(cluster, second, 'INSERT INTO Person SET number = -100');
 }
+
+test('a removed server is cut off, also when it starts again, and disturbs nobody', async (context) => {
+  const cluster = await startProcesses(context, 3, patient);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  const fourth = await cluster.add();
+  await rows(cluster, fourth, 'INSERT INTO Person SET number = 1');
+  const removed = await cluster.ask(leader, 'DELETE', `cluster/peer/${fourth.id}`);
+  assert.equal(removed.status, 200, JSON.stringify(removed.body));
+  const term = await termOf(cluster);
+  // The others tell it nothing any more: within an election it knows of no leader.
+  await until('it reads nothing newest', async () => {
+    const { status } = await command(cluster, fourth, 'SELECT FROM Person', linearizable);
+    return status !== 200;
+  });
+  const isRefused = async () => {
+    const { status } = await command(cluster, fourth, 'INSERT INTO Person SET number = 2');
+    assert.equal(status, 503, 'a removed server takes no writes');
+  };
+  await isRefused();
+  await fourth.kill();
+  const named = [fourth, leader].map(
+    ({ options: { name, raftPort, httpPort } }) => `${name}@127.0.0.1:${raftPort}:${httpPort}`,
+  );
+  fourth.start({ 'ha.serverList': named.join(',') });
+  await fourth.answers('health', 60_000);
+  for (let number = 10; number < 30; number += 1)
+    await rows(cluster, leader, `INSERT INTO Person SET number = ${number}`);
+  await isRefused();
+  assert.equal(await termOf(cluster), term, 'nobody was elected');
+  assert.equal(await cluster.leader(), leader);
+});
