@@ -80,11 +80,13 @@ export class LocalCluster {
       await this.#link(server, other);
       if (other !== server) await this.#link(other, server);
     }
-    server.start({ ...this.#listOf([...this.#formed, server]), 'ha.startMode': 'join' });
+    // Those of the beginning may be gone.
+    server.start({ ...this.#listOf(this.servers), 'ha.startMode': 'join' });
     const body = {
       peerId: server.id,
       address: `127.0.0.1:${server.options.raftPort}:${server.httpPort}`,
       name: server.options.name,
+      timeoutMs,
     };
     try {
       await this.#join(server, body, timeoutMs);
