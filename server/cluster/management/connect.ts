@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { ClusterView } from '../cluster-view.ts';
-import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
+import type { KnownPeer, PeerAddresses } from '../forwarding/peer-addresses.ts';
 import { PeerFailure, type PeerHttp } from '../forwarding/peer-http.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
 
@@ -25,23 +25,23 @@ export async function connectTo(
 ): Promise<void> {
   const { view, addresses, http, token } = options;
   const { self } = view.consensus;
-  const { voters, learners } = view.consensus.status().configuration;
-  const members = [...voters, ...learners];
+  const members = addresses.known().filter(({ member }) => member !== undefined);
   const isMember = members.some(({ id }) => id === self);
-  if (isMember && members.length > 1) return;
-  if (isMember)
+  if (view.consensus.status().role === 'leader' && members.length > 1) return;
+  // Who was taken out may not have heard of it, so that what it takes itself for does not count; a member is told that it is one.
+  if (isMember && members.length === 1)
     throw new DatabaseError(
       'NotSupported',
       'not supported: connect cluster from a server that is a cluster of its own; start it with an empty root path, service.ha.startMode=join and a server list that names the members',
     );
   const to = addresses
     .known()
-    .find(({ id }) => id !== self && [id, addresses.addresses('http').get(id)].includes(address));
+    .find((peer) => peer.id !== self && namesOf(peer, addresses).includes(address));
   const dial = to && addresses.dial(to.id);
   if (dial === undefined || dial.kind === 'refused')
     throw new DatabaseError(
       'IllegalArgument',
-      `'${address.slice(0, 100)}' is no HTTP address of a server that service.ha.serverList names${dial === undefined ? '' : `: ${dial.reason}`}`,
+      `'${address.slice(0, 100)}' is no address (host:httpPort, or host:raftPort:httpPort) of a server that service.ha.serverList names${dial === undefined ? '' : `: ${dial.reason}`}`,
     );
   const own = addresses.find(self);
   const ownPort = addresses.addresses('http').get(self)?.split(':').at(-1);
@@ -71,4 +71,12 @@ export async function connectTo(
     if (!(error instanceof PeerFailure)) throw error;
     throw new DatabaseError('QuorumNotReached', `${address} was not reached: ${error.message}`);
   }
+}
+
+/** How a command may name a server: by its HTTP address, by its id, or as the server list has it. */
+function namesOf({ id, address }: KnownPeer, addresses: PeerAddresses): readonly string[] {
+  const http = addresses.addresses('http').get(id);
+  return http === undefined
+    ? [id, address]
+    : [id, address, http, `${address}:${http.split(':').at(-1)}`];
 }

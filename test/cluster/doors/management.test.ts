@@ -392,11 +392,14 @@ test('connect cluster: a member stays one, one that left is taken in again by a 
   const leader = `127.0.0.1:${cluster.door(0).port}`;
   assert.equal((await connect(1, leader)).status, 200);
   assert.deepEqual(cluster.server(0).changes, []);
+  const asked = /POST \/api\/v1\/cluster\/peer/;
+  const isAsked = cluster.door(0).logged.some(({ message }) => asked.test(message));
+  assert.ok(isAsked, 'who was taken out may not know it yet, so the cluster is asked');
   cluster.members = cluster.members.filter(({ id }) => id !== cluster.server(1).id);
   const elsewhere = await connect(1, '10.9.8.7:2480');
   assert.deepEqual([elsewhere.status, elsewhere.body['result']], [400, undefined]);
   assert.match(elsewhere.text, /service\.ha\.serverList/);
-  const taken = await connect(1, leader);
+  const taken = await connect(1, `127.0.0.1:7000:${cluster.door(0).port}`);
   assert.equal(taken.status, 200, taken.text);
   const [change] = cluster.server(0).changes;
   assert.equal(change?.kind === 'add' && change.member.id, cluster.server(1).id);
