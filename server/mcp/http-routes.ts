@@ -124,7 +124,7 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
       const { cluster } = door;
       const isForLeader = cluster && !leadsHere(cluster) && callsLeader(message.value);
       if (isForLeader && (await sendOn(exchange, { kind: 'leader' }))) return;
-      if (!isForLeader) await beforeRead(exchange);
+      await beforeRead(exchange);
       const { status, text } = await serverOf(door).answer(message.value, {
         principal: exchange.principal,
         requestId: exchange.requestId,

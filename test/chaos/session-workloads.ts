@@ -2,14 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { checkExactlyOnce, checkSet } from '../history/checkers.ts';
 import { checkLists, forbiddenBySnapshotIsolation, type ListStep } from '../history/lists.ts';
 import { checkBookmarks } from '../history/sessions.ts';
-import { anyServer, type Client, readYourWrites, type Row, send } from './client.ts';
+import { anyServer, type Client, linearizable, readYourWrites, type Row, send } from './client.ts';
 import type { Workload } from './workload.ts';
 
 const listCount = 120;
 /** Then the next lists are used: long ones are read over and over. */
 const stepsOfList = 100;
 
-/** Transactions that read and append to two lists, from which their order follows (Elle's way). */
+/**
+ * Transactions that read and append to two lists, from which their order follows (Elle's way). Those that append to none are answered
+ * where they are asked, so all of them ask for the newest state: any other level may show an old one.
+ */
 export const lists: Workload = {
   schema: [
     'CREATE DOCUMENT TYPE List',
@@ -42,7 +45,8 @@ export const lists: Workload = {
       }),
       ...written,
     ];
-    await recorder.record(about, server, () => send(server, 'sqlscript', text), stepsOf);
+    const transact = () => send(server, 'sqlscript', text, {}, linearizable);
+    await recorder.record(about, server, transact, stepsOf);
   },
   finals: ['SELECT key, items FROM List ORDER BY key'],
   finalOf: (rows) =>

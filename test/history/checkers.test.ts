@@ -247,5 +247,9 @@ test('lists: what a single list tells', () => {
     Operation,
     Operation,
   ];
-  assert.ok(classes([write, { ...read, call: 5, return: 6 }]).includes('lost append'));
+  const later = { ...read, call: 5, return: 6 };
+  assert.ok(classes([write, later]).includes('lost append'));
+  const latest = { ...read, value: [['read', 'x', [1]]], call: 7, return: 8 };
+  assert.deepEqual(classes([write, later, latest]), ['stale read']);
+  assert.deepEqual(classes([write, { ...later, call: 1, return: 2 }]), [], 'they overlap');
 });

@@ -11,6 +11,7 @@ export type Anomaly =
   | 'duplicate'
   | 'incompatible order'
   | 'lost append'
+  | 'stale read'
   | 'G0'
   | 'G1c'
   | 'G-single'
@@ -18,13 +19,17 @@ export type Anomaly =
 
 type Edge = 'ww' | 'wr' | 'rw';
 
-/** Snapshot isolation forbids these; cycles with two or more read-write edges are write skew, which it allows (limits.md 13 to 16). */
+/**
+ * Snapshot isolation forbids these, a stale read to whom asks for `linearizable`; cycles with two or more read-write edges are write
+ * skew, which it allows (limits.md 13 to 16).
+ */
 export const forbiddenBySnapshotIsolation: ReadonlySet<Anomaly> = new Set<Anomaly>([
   'aborted read',
   'intermediate read',
   'duplicate',
   'incompatible order',
   'lost append',
+  'stale read',
   'G0',
   'G1c',
   'G-single',
@@ -120,22 +125,35 @@ function dependencies(
       link(reader, writers.get(`${key} ${order[value.length]}`), 'rw');
     }
   });
-  history.forEach((operation) => {
-    if (operation.outcome !== 'ok') return;
-    for (const [kind, key, value] of stepsOf(operation)) {
-      const isLater = history.some(
-        (other) =>
-          other.outcome === 'ok' &&
-          other.call > (operation.return ?? Number.POSITIVE_INFINITY) &&
-          stepsOf(other).some(
-            (step) => step[0] === 'read' && step[1] === key && !step[2].includes(value as number),
-          ),
-      );
-      if (kind === 'append' && isLater)
-        found.push({ anomaly: 'lost append', says: `${key}: ${value}` });
-    }
-  });
+  unseen(history, found);
   return edges;
+}
+
+/** Appends that a later transaction does not see: lost when the last of them does not either, else that one read an old state. */
+function unseen(history: readonly Operation[], found: { anomaly: Anomaly; says: string }[]): void {
+  const readers = new Map<
+    string,
+    { readonly call: number; readonly list: ReadonlySet<number> }[]
+  >();
+  for (const operation of history.filter(({ outcome }) => outcome === 'ok'))
+    for (const [kind, key, list] of stepsOf(operation)) {
+      if (kind !== 'read') continue;
+      const known = readers.get(key) ?? [];
+      readers.set(key, known);
+      known.push({ call: operation.call, list: new Set(list) });
+    }
+  for (const { outcome, value, ...operation } of history) {
+    if (outcome !== 'ok') continue;
+    for (const [kind, key, element] of value as readonly ListStep[]) {
+      if (kind !== 'append') continue;
+      const after = operation.return ?? Number.POSITIVE_INFINITY;
+      const later = (readers.get(key) ?? []).filter(({ call }) => call > after);
+      if (later.every(({ list }) => list.has(element))) continue;
+      const last = later.reduce((one, other) => (other.call > one.call ? other : one));
+      const anomaly = last.list.has(element) ? 'stale read' : 'lost append';
+      found.push({ anomaly, says: `${key}: ${element}` });
+    }
+  }
 }
 
 function hasCycle(

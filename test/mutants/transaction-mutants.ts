@@ -1,7 +1,8 @@
 import { tests } from './finders.ts';
 import type { Mutant } from './mutants.ts';
 
-// Errors of replicated transactions: those of ha-testing.md 7, and B1 to B9, what breaks when the lead goes round.
+// Errors of replicated transactions: those of ha-testing.md 7, and B1 to B11, what breaks when the lead
+// goes round.
 
 const folder = 'test/cluster/replication';
 const breaks = (title: string) => tests(`${folder}/breaks.test.ts`, title);
@@ -227,5 +228,29 @@ export const transactionMutants: readonly Mutant[] = [
       ),
     ],
     finder: breaks('2: an entry that meets'),
+  },
+  {
+    name: 'B10',
+    says: 'a write asks no quorum for the newest state',
+    edits: [
+      {
+        file: 'server/http/routes/statements.ts',
+        from: '    return answerByLeader(exchange, call);\n  return answerFresh(exchange, call);',
+        to: '    return answerByLeader(exchange, call);\n  return answerHere(exchange, call);',
+      },
+    ],
+    finder: tests('test/cluster/doors/reads.test.ts', 'a write and a session'),
+  },
+  {
+    name: 'B11',
+    says: 'a session asks no quorum for the newest state',
+    edits: [
+      {
+        file: 'server/http/routes/transactions.ts',
+        from: '    await beforeRead(exchange);\n',
+        to: '',
+      },
+    ],
+    finder: tests('test/cluster/doors/reads.test.ts', 'a write and a session'),
   },
 ];

@@ -153,21 +153,19 @@ function answerStatement(exchange: Exchange, call: StatementCall): void | Promis
   const { cluster } = exchange.door;
   if (cluster === undefined || exchange.header(sessionHeader) !== undefined)
     return answerHere(exchange, call);
-  if (call.endpoint === 'command') {
-    const leads = leadsHere(cluster);
-    const wait = leads ? beforeRead(exchange) : undefined;
-    if (leads && wait === undefined) return answerHere(exchange, call);
-    wait?.catch(() => {});
-    if (writesElsewhere(exchange, call))
-      return leads ? answerHere(exchange, call) : answerByLeader(exchange, call);
-    return answerAfter(wait ?? beforeRead(exchange), exchange, call);
-  }
+  if (call.endpoint === 'command' && !leadsHere(cluster) && writesElsewhere(exchange, call))
+    return answerByLeader(exchange, call);
+  return answerFresh(exchange, call);
+}
+
+/** A write that finds nothing to change tells of a state as well, and only a quorum knows whether it is the newest. */
+function answerFresh(exchange: Exchange, call: StatementCall): void | Promise<void> {
   const wait = beforeRead(exchange);
   return wait === undefined ? answerHere(exchange, call) : answerAfter(wait, exchange, call);
 }
 
 async function answerAfter(
-  wait: Promise<void> | undefined,
+  wait: Promise<void>,
   exchange: Exchange,
   call: StatementCall,
 ): Promise<void> {
@@ -176,7 +174,7 @@ async function answerAfter(
 }
 
 async function answerByLeader(exchange: Exchange, call: StatementCall): Promise<void> {
-  if (!(await sendOn(exchange, { kind: 'leader' }, call.bytes))) await answerHere(exchange, call);
+  if (!(await sendOn(exchange, { kind: 'leader' }, call.bytes))) await answerFresh(exchange, call);
 }
 
 /**

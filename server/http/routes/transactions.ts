@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { HttpRefusal, withStatus } from '../answer/errors.ts';
 import { objectField, readFields, schemaOfFields } from '../request/body-fields.ts';
 import type { Exchange } from '../answer/exchange.ts';
+import { beforeRead } from '../cluster/wanted-state.ts';
 import { parseAnyJsonObject } from '../request/json-body.ts';
 import { sessionHeader } from '../answer/statement-run.ts';
 import { accessibleName, databaseOf } from './database-parameter.ts';
@@ -62,7 +63,9 @@ export const begin: Route = {
       mayBeEmpty: true,
     });
     const { isolationLevel } = readFields(beginFields, body);
-    const id = database.begin(exchange.principal, isolationLevel ?? 'READ_COMMITTED');
+    // Statements of the session wait for nothing more (ha.md 7.1).
+    await beforeRead(exchange);
+    const id = databaseOf(exchange).begin(exchange.principal, isolationLevel ?? 'READ_COMMITTED');
     exchange.send(204, [sessionHeader, id], undefined);
   },
 };

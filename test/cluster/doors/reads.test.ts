@@ -7,8 +7,8 @@ import { startCluster } from '../support/scripted-cluster.ts';
 
 const sql = (command: string) => ({ language: 'sql', command });
 
-async function started(context: Parameters<typeof startCluster>[0]) {
-  const cluster = await startCluster(context, 2);
+async function started(context: Parameters<typeof startCluster>[0], settings = {}) {
+  const cluster = await startCluster(context, 2, settings);
   for (const { databases } of cluster.doors)
     databases.behaviours.set('read', { complete: rowBatch(0, 1) });
   return cluster;
@@ -110,6 +110,38 @@ test('linearizable asks the quorum, and is refused without one', async (context)
   const waiting = cluster.door(1).ask('POST', 'query/school', { body: sql('read'), headers });
   setTimeout(() => cluster.server(1).apply(8), 30);
   assert.equal((await waiting).headers['x-service-commit-index'], '8');
+});
+
+test('a write and a session that begins see the newest state, too: a leader without a quorum refuses them', async (context) => {
+  const cluster = await started(context, { 'ha.forwardLeaderWaitTimeoutMs': '200' });
+  const { databases } = cluster.door(0);
+  for (const door of cluster.doors)
+    door.databases.behaviours.set('write', { isWrite: true, complete: rowBatch(0, 1) });
+  const headers = { 'x-service-read-consistency': 'linearizable' };
+  // At the follower as well: the leader asks its quorum.
+  for (const place of [0, 1])
+    for (const [path, body] of [
+      ['command/school', sql('write')],
+      ['begin/school', {}],
+    ] as const) {
+      const leader = cluster.server(0);
+      const seenCount = databases.seen.length;
+      leader.roundCount = 0;
+      leader.roundIndex = 5;
+      const done = await cluster.door(place).ask('POST', path, { body, headers });
+      assert.ok(done.status < 300, done.text);
+      assert.equal(leader.roundCount, 1, `${place} ${path}`);
+      leader.roundIndex = undefined;
+      const refused = await cluster.door(place).ask('POST', path, { body, headers });
+      assert.equal(refused.status, 503, `${place} ${path}`);
+      assert.equal(refused.body['exception'], 'QuorumNotReachedException');
+      assert.equal(databases.seen.length, seenCount + (path === 'begin/school' ? 0 : 1));
+      leader.roundCount = 0;
+      const plain = await cluster.door(place).ask('POST', path, { body });
+      assert.ok(plain.status < 300, plain.text);
+      assert.equal(leader.roundCount, 0, 'who does not ask for it waits for nobody');
+      databases.seen.length = seenCount;
+    }
 });
 
 test('values of the headers are checked', async (context) => {
