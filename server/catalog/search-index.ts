@@ -216,7 +216,12 @@ function takes(kind: SearchKind, { type, ofType }: PropertyDefinition, at: numbe
     type === 'LIST' && ofType !== undefined && names.includes(ofType.toUpperCase());
   switch (kind) {
     case 'FULL_TEXT':
-      return type === 'STRING' || (type === 'LIST' && (ofType === undefined || isListOf('STRING')));
+      // Of other values than texts it holds nothing.
+      return (
+        type === 'STRING' ||
+        type === 'ANY' ||
+        (type === 'LIST' && (ofType === undefined || isListOf('STRING')))
+      );
     case 'LSM_VECTOR':
       return type === 'ARRAY_OF_FLOATS' || isListOf('FLOAT', 'DOUBLE');
     case 'LSM_SPARSE_VECTOR':
@@ -224,13 +229,13 @@ function takes(kind: SearchKind, { type, ofType }: PropertyDefinition, at: numbe
         ? type === 'ARRAY_OF_INTEGERS' || isListOf('INTEGER', 'LONG')
         : type === 'ARRAY_OF_FLOATS' || isListOf('FLOAT', 'DOUBLE');
     case 'GEOSPATIAL':
-      return type === 'STRING';
+      return type === 'STRING' || type === 'ANY';
   }
 }
 
 function taken(kind: SearchKind, at: number): string {
-  if (kind === 'FULL_TEXT') return 'STRING or LIST OF STRING';
-  if (kind === 'GEOSPATIAL') return 'STRING with WKT';
+  if (kind === 'FULL_TEXT') return 'STRING, LIST OF STRING or ANY';
+  if (kind === 'GEOSPATIAL') return 'STRING with WKT, or ANY';
   if (kind === 'LSM_SPARSE_VECTOR' && at === 0) return 'ARRAY_OF_INTEGERS or LIST OF INTEGER';
   return 'ARRAY_OF_FLOATS or LIST OF FLOAT';
 }

@@ -1,3 +1,4 @@
+import type { Dialect } from './algebra/expression.ts';
 import type { PhysicalOperator } from './operators/operator.ts';
 import type { Measurements } from './profile.ts';
 
@@ -18,7 +19,8 @@ export interface PlanText {
 }
 
 /**
- * The operators as steps in the order in which rows pass them, the source first, with the text for people:
+ * The operators as steps in the order in which rows pass them, the source first, with the text for people. In dialect cypher it
+ * has a title (cypher.md 13):
  *
  *     + SCAN Person → s0
  *     + FILTER s0.age > 5
@@ -26,9 +28,10 @@ export interface PlanText {
 export function explainOperators(
   root: PhysicalOperator,
   measurements: Measurements = new Map(),
+  dialect?: Dialect,
 ): PlanText {
   const steps = pipelineOf(root, measurements);
-  const lines: string[] = [];
+  const lines = dialect === 'cypher' ? ['OpenCypher execution plan, cost-based'] : [];
   appendLines(lines, steps, '');
   return { text: lines.join('\n'), steps };
 }

@@ -143,7 +143,7 @@ export class PlanRuns {
       isReadOnly: true,
       statementLimit: undefined,
       index: scope.view.snapshotIndex,
-      explain: () => explainOperators(compiled.fresh().root),
+      explain: () => explainOperators(compiled.fresh().root, undefined, compiled.program.dialect),
       warnings: compiled.warnings,
       requireOpen: this.#requireOpen,
       isShown: undefined,
@@ -169,7 +169,7 @@ export class PlanRuns {
     const opened = this.#open(compiled, order, scope);
     const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
     const taken = takenRows(order.options, compiled.program.statementLimit);
-    const wanted = isProfile(compiled) ? 0 : taken + 1;
+    const wanted = hidesRows(compiled) ? 0 : taken + 1;
     const { execution } = opened;
     let first: ResultBatch;
     try {
@@ -245,7 +245,9 @@ export class PlanRuns {
       rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
       keepsRowsOfFailure,
     });
-    const explain = isShown ? () => explainOperators(root, measured) : undefined;
+    const explain = isShown
+      ? () => explainOperators(root, measured, compiled.program.dialect)
+      : undefined;
     if (options.planSink !== undefined) options.planSink.plan = explain;
     return { compiled, instance, execution, memory, explain, isTold };
   }
@@ -258,7 +260,7 @@ export class PlanRuns {
 
   #factsOf({ compiled, explain, isTold }: Opened, order: Order, index: LogIndex): ResultFacts {
     return {
-      shape: isProfile(compiled) ? noColumns : compiled.shape,
+      shape: hidesRows(compiled) ? noColumns : compiled.shape,
       isReadOnly: compiled.isReadOnly,
       statementLimit: compiled.program.statementLimit,
       index,
@@ -282,6 +284,11 @@ const noColumns = { kind: 'columns', names: [] } as const;
 
 export function isProfile(compiled: CompiledStatement): boolean {
   return compiled.program.inspect === 'profile';
+}
+
+/** True for PROFILE of SQL, which tells the plan alone; Cypher gives the rows as well (cypher.md 13). */
+export function hidesRows(compiled: CompiledStatement): boolean {
+  return isProfile(compiled) && compiled.program.dialect !== 'cypher';
 }
 
 /** True when the rows after the caller's cap matter too: they write, or are measured. */

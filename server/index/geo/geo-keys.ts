@@ -4,7 +4,7 @@ import { valueAt } from '../text/text-keys.ts';
 import { numberIn } from '../vector/vector-settings.ts';
 import { coveringCells } from './cells.ts';
 import { type Envelope, envelopeOf, type Geometry } from './geometry.ts';
-import { parseWkt, piecesOf } from './wkt.ts';
+import { geometryOf, piecesOf } from './wkt.ts';
 
 // Entries of a geospatial index, for each geometry:
 //   02 geohash 00        each cell that covers it; a point has one of full precision, an extended shape some larger ones
@@ -47,7 +47,7 @@ export class GeoKeys implements SearchKeys {
 
   keysOf(record: KeyedRecord): readonly Uint8Array[] {
     const value = valueAt(record, this.#settings.property);
-    const geometry = typeof value === 'string' ? parseWkt(value) : undefined;
+    const geometry = geometryOf(value ?? null);
     if (geometry === undefined) return [];
     const cells = cellsOf(geometry, this.#settings.precision);
     if (cells.size === 0) return [everywhereKey];

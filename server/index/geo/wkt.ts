@@ -1,3 +1,5 @@
+import { pointSystems } from '#core/value/point.ts';
+import type { Value } from '#core/value/value.ts';
 import {
   closeRing,
   type Geometry,
@@ -22,6 +24,16 @@ export function parseWkt(text: string): Geometry | undefined {
   const reader = new WktReader(text);
   const geometry = reader.geometry(0);
   return geometry && reader.atEnd() ? geometry : undefined;
+}
+
+/** The geometry of a text in well-known form, or of a point with longitude and latitude. */
+export function geometryOf(value: Value): Geometry | undefined {
+  if (typeof value === 'string') return parseWkt(value);
+  if (!(value instanceof Object) || !('valueKind' in value) || value.valueKind !== 'point')
+    return undefined;
+  return pointSystems[value.srid].isGeographic
+    ? pointGeometry({ x: value.x, y: value.y })
+    : undefined;
 }
 
 /** `POINT (1 2)`, `POLYGON ((0 0, 2 0, 2 2, 0 0))`. */

@@ -43,6 +43,27 @@ test('of 32 clients that count one node up at once, none is lost', async () => {
   assert.deepEqual(rows, [{ c: 32 }]);
 });
 
+test('PROFILE gives the rows and what they took, EXPLAIN the plan alone', async () => {
+  opened ??= openTestDatabase();
+  const database = await opened;
+  await database.run('CREATE (:Profiled {k: 1})', {}, {}, 'cypher');
+  const told = async (text: string) => {
+    const stream = await database.stream(text, {}, {}, 'cypher');
+    let count = 0;
+    for (let batch = await stream.nextBatch(); batch; batch = await stream.nextBatch())
+      count += batch.rowCount;
+    return { count, plan: stream.summary().explain?.text ?? '' };
+  };
+  const profiled = await told('PROFILE MATCH (n:Profiled) RETURN n.k AS k');
+  assert.equal(profiled.count, 1);
+  assert.match(profiled.plan, /^OpenCypher execution plan.*\n\+ SCAN .*\(1 rows, \d/u);
+  const made = await told('PROFILE CREATE (n:Profiled {k: 2}) RETURN n.k AS k');
+  assert.equal(made.count, 1);
+  const explained = await told('EXPLAIN MATCH (n:Profiled) RETURN n.k AS k');
+  assert.equal(explained.count, 0);
+  assert.match(explained.plan, /^OpenCypher execution plan.*\n\+ SCAN [^()]*$/u);
+});
+
 async function answerOf(database: TestDatabase, text: string): Promise<string> {
   try {
     const rows = await database.print(text, {}, {}, 'cypher');

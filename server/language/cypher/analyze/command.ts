@@ -70,18 +70,20 @@ function createIndex(compiler: Compiler, command: CommandOf<'createIndex'>): Log
   const { catalog } = compiler;
   const { indexType, name, type, properties } = command;
   if (indexType === 'LOOKUP') throw notSupported('CREATE LOOKUP INDEX');
-  const isThere =
-    name === undefined
-      ? sameIndex(catalog, type, properties, false) !== undefined
-      : catalog.indexNamed(name) !== undefined;
-  if (isThere && command.ifNotExists) return nothing;
-  const first = typeChanges(catalog, command);
   const special = specialIndex(indexType, command);
+  const kind = special?.indexKind ?? 'LSM_TREE';
+  const named = name === undefined ? undefined : catalog.indexNamed(name);
+  const same = named ?? sameIndex(catalog, type, properties, { isUnique: false, kind });
+  if (same !== undefined) {
+    if (command.ifNotExists) return nothing;
+    throw new DatabaseError('Schema', `Index '${same.name}' already exists`);
+  }
+  const first = typeChanges(catalog, command);
   if (special === undefined) {
     const change = indexChange({ name, type, properties, isUnique: false });
     return alteration(compiler, change, { first, counts: 'indexesAdded' });
   }
-  // Such an index needs to know what is in its properties.
+  // Such an index is of declared properties. They keep what they are given, but for vectors.
   const declarations = properties
     .filter((property) => propertyOf(catalog, type, property) === undefined)
     .map((property) => propertyChange(type, property, special.dataType));
@@ -99,9 +101,9 @@ function specialIndex(
   const none: ValueMap = new Map();
   switch (indexType) {
     case 'FULLTEXT':
-      return { indexKind: 'FULL_TEXT', dataType: 'STRING', metadata: none };
+      return { indexKind: 'FULL_TEXT', dataType: 'ANY', metadata: none };
     case 'POINT':
-      return { indexKind: 'GEOSPATIAL', dataType: 'STRING', metadata: none };
+      return { indexKind: 'GEOSPATIAL', dataType: 'ANY', metadata: none };
     case 'VECTOR':
       if (properties.length !== 1) throw notSupported('a vector index on several properties');
       return {

@@ -40,11 +40,11 @@ export function createConstraint(compiler: Compiler, command: Create): LogicalPl
 function uniqueConstraint(compiler: Compiler, command: Create): LogicalPlan {
   const { catalog } = compiler;
   const { name, type, properties, rule } = command;
-  const known = sameIndex(catalog, type, properties, true);
+  const known = sameIndex(catalog, type, properties, { isUnique: true });
   const isThere = known !== undefined || (name !== undefined && catalog.indexNamed(name)?.unique);
   if (isThere === true && command.ifNotExists) return nothing;
   if (known !== undefined) throw exists(known.name);
-  const plain = sameIndex(catalog, type, properties, false);
+  const plain = sameIndex(catalog, type, properties, { isUnique: false });
   const first: SchemaChange[] = [...typeChanges(catalog, command)];
   if (rule === 'key') {
     const key = name ?? `${type}[${properties.join(',')}]`;

@@ -57,10 +57,14 @@ export function labelCondition(of: Expression, labels: LabelExpr): Expression {
   }
 }
 
-/** `A:B` as the names it consists of; undefined when it is not only that. */
+/**
+ * `A:B` as the names it consists of; undefined when it is not only that.
+ * @throws DatabaseError `NotSupported` for names that are computed
+ */
 export function plainLabels(labels: LabelExpr | undefined): readonly string[] | undefined {
   if (labels === undefined) return [];
   if (labels.kind === 'label') return [labels.name];
+  if (labels.kind === 'computed') throw notSupported('computed labels');
   if (labels.kind !== 'and') return undefined;
   const names = labels.operands.map(plainLabels);
   return names.some((part) => part === undefined) ? undefined : names.flatMap((part) => part ?? []);

@@ -115,12 +115,12 @@ export function indexChange(index: {
   };
 }
 
-/** An index on exactly these properties of the type itself. */
+/** An index of the kind on exactly these properties of the type itself. */
 export function sameIndex(
   catalog: Catalog,
   typeName: string,
   properties: readonly string[],
-  isUnique: boolean,
+  { isUnique, kind = 'LSM_TREE' }: { readonly isUnique: boolean; readonly kind?: IndexKind },
 ): IndexDefinition | undefined {
   const type = catalog.typeNamed(typeName);
   return catalog
@@ -130,6 +130,7 @@ export function sameIndex(
         isShown(index) &&
         index.type === type?.id &&
         index.unique === isUnique &&
+        index.kind === kind &&
         index.components.length === properties.length &&
         index.components.every(({ property }, at) => property === properties[at]),
     );

@@ -4,12 +4,12 @@ import { withInputs } from '#query/algebra/plan-walk.ts';
 import type {
   ClauseOf,
   Expression as Expr,
+  NodePattern,
   PathPattern,
   RelationshipPattern,
   RemoveItem,
   SetItem,
 } from '../ast.ts';
-import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 import { plainLabels } from './labels.ts';
 import { compileParts, entriesOf, partsOfPath, pathOf } from './pattern.ts';
@@ -68,6 +68,7 @@ function createPart(
       nodes.push(known.slot);
       continue;
     }
+    requireNoCondition(compiler, node);
     const labels = plainLabels(node.labels);
     if (labels === undefined)
       throw compiler.failure('UnexpectedSyntax', node.at, 'a node is made with plain labels');
@@ -132,6 +133,7 @@ function edgeInsert(
     readonly scope: Scope;
   },
 ): LogicalPlan {
+  requireNoCondition(compiler, relationship);
   const names = plainLabels(relationship.types);
   const [only] = names ?? [];
   if (only === undefined || names?.length !== 1)
@@ -154,6 +156,15 @@ function edgeInsert(
     as: options.as,
     dialect,
   };
+}
+
+/** What is made fulfils no condition: `CREATE (n WHERE n.age > 1)` means nothing. */
+function requireNoCondition(
+  compiler: Compiler,
+  { where }: NodePattern | RelationshipPattern,
+): void {
+  if (where !== undefined)
+    throw compiler.failure('UnexpectedSyntax', where.at, 'what is made takes no WHERE');
 }
 
 function contentOf(
@@ -309,10 +320,8 @@ function labelsChanged(
 ): LogicalPlan {
   const { variable, at } = item;
   const labels = plainLabels(item.labels);
-  if (labels === undefined) {
-    if (item.labels.kind === 'computed') throw notSupported('computed labels');
+  if (labels === undefined)
     throw compiler.failure('UnexpectedSyntax', at, 'plain labels are set or removed');
-  }
   const target = compiler.expression({ kind: 'variable', name: variable, at, end: at }, scope);
   const own = target.op === 'Slot' ? target.slot : undefined;
   const record = own ?? compiler.newSlot();

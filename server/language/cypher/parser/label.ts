@@ -51,6 +51,8 @@ function single(parser: Parser): LabelExpression {
     parser.expect('(');
     const value = parser.grammar.expression(parser);
     parser.expect(')');
+    if (value.kind === 'literal' && typeof value.value === 'string')
+      return { kind: 'label', name: value.value, at, end: parser.lastEnd };
     return { kind: 'computed', value, at, end: parser.lastEnd };
   }
   const name = parser.name('a label');

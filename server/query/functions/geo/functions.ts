@@ -17,7 +17,6 @@ import { bufferOf, type BufferStyle, circleAround } from './buffer.ts';
 import {
   closeRing,
   envelopeOf,
-  type Geometry,
   lineGeometry,
   type Point,
   pointGeometry,
@@ -27,7 +26,7 @@ import {
 import { geoJsonOf } from './geo-json.ts';
 import { areaOf, centreOf, greatCircleKm, unitsPerKm } from '#index/geo/measure.ts';
 import { distance, type PredicateName, predicates, relateInTurns, relations } from './relate.ts';
-import { formatWkt, parseWkt } from '#index/geo/wkt.ts';
+import { formatWkt, geometryOf, parseWkt } from '#index/geo/wkt.ts';
 
 /**
  * Geometries as WKT texts (sql-functions.md 7). A null or unparsable geometry gives null, except in constructors, which
@@ -185,10 +184,6 @@ function* relatedInTurns(a: string, b: string, name: PredicateName, meter: WorkM
 function aliasOf(name: string, of: string): ScalarFunction {
   const original = [...constructors, ...measures].find((definition) => definition.name === of);
   return alias(name, original as ScalarFunction);
-}
-
-function geometryOf(value: Value): Geometry | undefined {
-  return typeof value === 'string' ? parseWkt(value) : undefined;
 }
 
 function related(args: readonly Value[], name: PredicateName): Value {

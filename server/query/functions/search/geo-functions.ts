@@ -5,7 +5,7 @@ import type { Value } from '#core/value/value.ts';
 import { placedCount, recordsNear } from '#index/geo/geo-search.ts';
 import { type Envelope, envelopeOf, type Point } from '#index/geo/geometry.ts';
 import { centreOf, earthRadiusKm, greatCircleKm } from '#index/geo/measure.ts';
-import { parseWkt } from '#index/geo/wkt.ts';
+import { geometryOf } from '#index/geo/wkt.ts';
 import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { longScalar } from '../define.ts';
@@ -19,7 +19,7 @@ export const nearestFunction = '#geo_nearest';
 export const geoSearchFunctions: readonly ScalarFunction[] = [
   longScalar(`${nearFunction}(index, wkt)`, [2, 2], function* (args, context, meter): LongWork {
     const { index } = indexNamed(context.view.catalog, args[0], 'GEOSPATIAL', 'a geo predicate');
-    const geometry = typeof args[1] === 'string' ? parseWkt(args[1]) : undefined;
+    const geometry = geometryOf(args[1] ?? null);
     // Of no geometry every predicate is null.
     if (geometry === undefined) return [];
     const { entries } = context.view.index(index.id);
@@ -45,7 +45,7 @@ function* nearestRecords(
 ): PausingWork<Value> {
   const { index } = indexNamed(context.view.catalog, args[1], 'GEOSPATIAL', 'geo.distance()');
   const count = typeof args[0] === 'number' ? args[0] : -1;
-  const geometry = typeof args[2] === 'string' ? parseWkt(args[2]) : undefined;
+  const geometry = geometryOf(args[2] ?? null);
   const centre = geometry && centreOf(geometry);
   const { entries } = context.view.index(index.id);
   const property = index.components[0]?.property ?? '';
@@ -61,7 +61,7 @@ function* nearestRecords(
       for (const rid of yield* recordsNear(entries, area, meter)) {
         if (distances.has(rid)) continue;
         const value = entries.record(rid)?.get(property) ?? null;
-        const own = typeof value === 'string' ? parseWkt(value) : undefined;
+        const own = geometryOf(value);
         const place = own && centreOf(own);
         if (place) distances.set(rid, greatCircleKm(centre, place));
         if (meter.isSpent(8)) yield;
@@ -98,7 +98,7 @@ function* allRecords(
     const scan = context.view.scan(bucket, 'ascending');
     for (let record = scan.next(); record !== undefined; record = scan.next()) {
       const value = record.get(property) ?? null;
-      const own = typeof value === 'string' ? parseWkt(value) : undefined;
+      const own = geometryOf(value);
       const place = own && centreOf(own);
       const distance = place && centre ? greatCircleKm(centre, place) : -1;
       found.push({ rid: record.rid, distance });
