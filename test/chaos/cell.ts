@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,6 +18,7 @@ import {
   send,
 } from './client.ts';
 import { unlikeCopies } from './copies.ts';
+import { logLines } from './logs.ts';
 import { Machine } from './machine.ts';
 import { type Nemesis, nemeses } from './nemeses.ts';
 import type { Workload } from './workload.ts';
@@ -268,12 +269,9 @@ class Cell {
 
   /** Lines of the logs that tell of an error. */
   #errors(): string[] {
-    return this.#cluster.servers.flatMap(({ options: { name, rootPath } }) => {
-      const logs = join(rootPath, 'log');
-      const lines = readdirSync(logs)
-        .filter((file) => file.includes('.log'))
-        .flatMap((file) => readFileSync(join(logs, file), 'utf8').split('\n'));
-      const errors = lines.filter(
+    return this.#cluster.servers.flatMap((server) => {
+      const { name } = server.options;
+      const errors = logLines(server).filter(
         (line) =>
           /"level":"(error|fatal)"/.test(line) && this.#nemesis.expects?.test(line) !== true,
       );

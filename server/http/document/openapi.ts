@@ -134,7 +134,12 @@ function parametersOf(route: Route, operation: Operation): readonly JsonSchema[]
     description: 'Transaction session to use',
     schema: { type: 'string' },
   };
-  return [...inPath, ...inQuery, ...(operation.takesSession ? [session, ...wantedState] : [])];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(operation.takesSession ? [session] : []),
+    ...(operation.waitsForState ? wantedState : []),
+  ];
 }
 
 /** In a cluster: what a read waits for before it begins. */

@@ -12,6 +12,7 @@ export const databasesGet: Route = {
   access: 'user',
   operation: {
     id: 'listDatabases',
+    waitsForState: true,
     summary: 'Names of the databases that the user may access',
     answers: {
       200: {
@@ -34,6 +35,7 @@ export const existsGet: Route = {
   access: 'user',
   operation: {
     id: 'checkDatabaseExists',
+    waitsForState: true,
     summary: 'Whether a database exists; one without access is like none',
     answers: {
       200: resultAnswer('The answer', { type: 'boolean' }),

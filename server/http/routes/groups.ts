@@ -1,3 +1,4 @@
+import { beforeRead } from '../cluster/wanted-state.ts';
 import { groupDocumentToJson, parseGroup } from '#security/group-document.ts';
 import { DatabaseError } from '#core/errors.ts';
 import {
@@ -59,11 +60,14 @@ export const groupsGet: Route = {
   access: 'root',
   operation: {
     id: 'listGroups',
+    waitsForState: true,
     summary: 'All access levels',
     answers: { 200: resultAnswer('The levels', documentSchema) },
   },
-  handle: (exchange, { groups }) =>
-    exchange.jsonValue(200, { result: groupDocumentToJson(groups.document) }),
+  handle: async (exchange, { groups }) => {
+    await beforeRead(exchange);
+    exchange.jsonValue(200, { result: groupDocumentToJson(groups.document) });
+  },
 };
 
 export const groupsPost: Route = {

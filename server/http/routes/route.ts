@@ -45,6 +45,8 @@ export interface Operation {
   readonly bodyIsOptional?: boolean;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly takesSession?: boolean;
+  /** In a cluster it begins when the server has what the headers ask for (ha.md 7.1). */
+  readonly waitsForState?: boolean;
   /** A route of access `public` that asks for credentials by itself. */
   readonly takesCredentials?: boolean;
   /** A request that works on a server with a database `school`; tests send it. */

@@ -54,6 +54,7 @@ export const queryPost: Route = {
     body: shared('QueryRequest'),
     example: { body: { 'application/json': exampleQuery } },
     takesSession: true,
+    waitsForState: true,
     answers: { 200: rowsAnswer, ...refusals },
   },
   handle: (exchange) => answerBody(exchange, 'query'),
@@ -69,6 +70,7 @@ export const commandPost: Route = {
     body: schemaOfFields(commandFields),
     example: { body: { 'application/json': { ...exampleQuery, retries: 3 } } },
     takesSession: true,
+    waitsForState: true,
     answers: {
       200: {
         ...rowsAnswer,
@@ -92,6 +94,7 @@ export const queryGet: Route = {
     query: { limit: { type: 'integer' }, serializer: queryFields.serializer.schema },
     example: { query: { limit: 10 } },
     takesSession: true,
+    waitsForState: true,
     answers: { 200: rowsAnswer, ...refusals },
   },
   handle: (exchange) => {

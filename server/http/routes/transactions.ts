@@ -42,6 +42,7 @@ export const begin: Route = {
   place: 'leader',
   operation: {
     id: 'beginTransaction',
+    waitsForState: true,
     summary: 'Opens a transaction session; its id is in header service-session-id',
     body: schemaOfFields(beginFields),
     bodyIsOptional: true,

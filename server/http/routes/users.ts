@@ -10,6 +10,7 @@ import {
   schemaOfFields,
 } from '../request/body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { beforeRead } from '../cluster/wanted-state.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { parseAnyJsonObject } from '../request/json-body.ts';
 import { repeatable } from '../replay/once-only.ts';
@@ -53,10 +54,12 @@ export const usersGet: Route = {
   access: 'root',
   operation: {
     id: 'listUsers',
+    waitsForState: true,
     summary: 'All users with their access levels',
     answers: { 200: resultAnswer('The users', usersSchema) },
   },
-  handle: (exchange, { users }) => {
+  handle: async (exchange, { users }) => {
+    await beforeRead(exchange);
     const result = users.list().map(({ name, databases }) => ({
       name,
       databases: Object.fromEntries(databases),

@@ -20,6 +20,8 @@ const readPaths = [
   ['GET', 'query/school/sql/read', {}],
   ['GET', 'exists/school', {}],
   ['GET', 'databases', {}],
+  ['GET', 'server/users', {}],
+  ['GET', 'server/groups', {}],
 ] as const;
 
 test('every answer tells what is applied here', async (context) => {
@@ -142,6 +144,32 @@ test('a write and a session that begins see the newest state, too: a leader with
       assert.equal(leader.roundCount, 0, 'who does not ask for it waits for nobody');
       databases.seen.length = seenCount;
     }
+});
+
+test('the document tells which requests wait for a state', async (context) => {
+  const cluster = await started(context);
+  const { body } = await cluster.door(0).ask('GET', 'openapi.json');
+  const paths = body['paths'] as Record<
+    string,
+    Record<string, { parameters?: { name: string }[] }>
+  >;
+  const waiting = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, { parameters = [] }]) =>
+        parameters.some(({ name }) => name === 'X-Service-Read-After'),
+      )
+      .map(([method]) => `${method} ${path.replace(/^\/api\/v1/, '')}`),
+  );
+  assert.deepEqual(waiting.sort(), [
+    'get /databases',
+    'get /exists/{database}',
+    'get /query/{database}/{language}/{command}',
+    'get /server/groups',
+    'get /server/users',
+    'post /begin/{database}',
+    'post /command/{database}',
+    'post /query/{database}',
+  ]);
 });
 
 test('values of the headers are checked', async (context) => {

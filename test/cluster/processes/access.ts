@@ -8,7 +8,7 @@ import {
   tryRoutes,
   tryStatements,
 } from '../../http/access/matrix.ts';
-import { linearizable, password, startProcesses, until } from './support.ts';
+import { linearizable, password, patient, startProcesses, until } from './support.ts';
 
 // The table of who may do what (test/http/access) once more, with every request sent to a follower (security.md 4; ha.md 6.4).
 
@@ -23,6 +23,7 @@ const changing = [
 
 test('a follower admits and refuses everybody as a single server does', async (context) => {
   const cluster = await startProcesses(context, 3, {
+    ...patient,
     'server.httpAuthSessionMax': '1000',
     'server.plugins': 'prometheus',
   });

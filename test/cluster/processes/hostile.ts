@@ -10,6 +10,7 @@ import {
   linearizable,
   makeSchool,
   password,
+  patient,
   rows,
   startProcesses,
   until,
@@ -65,13 +66,6 @@ const forged: readonly Headers[] = [
   { [token]: 'x'.repeat(8000), [user]: 'root' },
   { 'x-service-forwarded-rights': 'e30.AAAA', [user]: 'apitoken:x' },
 ];
-
-/** Nobody shall be elected, however much else the machine has to do. */
-const patient = {
-  'ha.electionTimeoutMin': '4000',
-  'ha.electionTimeoutMax': '6000',
-  'ha.forwardLeaderWaitTimeoutMs': '1000',
-};
 
 async function termOf(cluster: LocalCluster): Promise<number> {
   const { body } = await cluster.ask(await cluster.leader(), 'GET', 'cluster');
