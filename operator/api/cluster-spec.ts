@@ -42,7 +42,7 @@ const authentication = z
 
 const tls = z
   .object({
-    raft: z.object({ enabled: flag(false), mutualAuth: flag(true) }).prefault({}),
+    raft: z.object({ enabled: flag(true), mutualAuth: flag(true) }).prefault({}),
     http: z.object({ enabled: flag(false) }).prefault({}),
     issuer: z
       .object({
@@ -58,7 +58,8 @@ const tls = z
           })
           .optional(),
       })
-      .optional(),
+      // As a whole, so that one that is given replaces it.
+      .default({ selfManaged: {} }),
     caDays: z.int().min(1).max(36_500).default(3650),
     certDays: z.int().min(1).max(3650).default(90),
     renewBeforeDays: z.int().min(1).max(365).default(30),

@@ -13,7 +13,7 @@ export function certificateRequests(
   cluster: ClusterObject,
   spec: ClusterSpec,
 ): readonly DesiredObject[] {
-  const issuer = spec.tls.issuer?.certManager?.issuerRef;
+  const issuer = spec.tls.issuer.certManager?.issuerRef;
   if (!wantsCertManager(spec) || issuer === undefined) return [];
   const { name } = cluster.metadata;
   return [

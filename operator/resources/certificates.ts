@@ -28,9 +28,9 @@ export function servedSecret(
   spec: ClusterSpec,
 ): { readonly name: string; readonly isGiven: boolean } | undefined {
   if (!hasCertificates(spec)) return undefined;
-  if (spec.tls.issuer?.certManager !== undefined)
+  if (spec.tls.issuer.certManager !== undefined)
     return { name: objectNames(cluster).tls, isGiven: true };
-  const given = spec.tls.issuer?.secretRef?.name;
+  const given = spec.tls.issuer.secretRef?.name;
   return given === undefined
     ? { name: objectNames(cluster).tls, isGiven: false }
     : { name: given, isGiven: true };
@@ -38,7 +38,7 @@ export function servedSecret(
 
 /** Whether cert-manager fills the Secret. */
 export function wantsCertManager(spec: ClusterSpec): boolean {
-  return hasCertificates(spec) && spec.tls.issuer?.certManager !== undefined;
+  return hasCertificates(spec) && spec.tls.issuer.certManager !== undefined;
 }
 
 /** Every name under which members and services of the Cluster are reached (operator.md 6). */

@@ -83,8 +83,8 @@ function replicationInputs(spec: ClusterSpec): object {
 }
 
 function issuerOf({ tls }: ClusterSpec): string {
-  if (tls.issuer?.certManager !== undefined) return 'cert-manager';
-  return tls.issuer?.secretRef?.name ?? 'own';
+  if (tls.issuer.certManager !== undefined) return 'cert-manager';
+  return tls.issuer.secretRef?.name ?? 'own';
 }
 
 /** A part that is empty stays out of the hash, as it was before the part existed. */

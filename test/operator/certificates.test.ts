@@ -173,9 +173,13 @@ describe('HTTPS of a Cluster', () => {
 describe('TLS between members', () => {
   const between = { replicas: 3, tls: { raft: { enabled: true } } };
 
-  it('is there from the first start, with one certificate that speaks for each of them', async () => {
+  it('is there from the first start without being asked for, with one certificate that speaks for each', async () => {
     const world = new SimulatedWorld();
-    world.create('orders', between);
+    world.api.put({
+      apiVersion: 'polyad.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name: 'orders', namespace: 'shop' },
+    });
     await world.settle();
     assert.equal(world.condition('Ready'), 'True AllMembersReady');
     assert.equal(world.condition('CertificatesValid'), 'True Valid');

@@ -312,10 +312,10 @@ test('what is immutable cannot change, appear or vanish', () => {
   assert.match(change({}, { clusterDomain: 'other.local' })[0] ?? '', /^spec\.clusterDomain/);
   assert.match(change({}, { ports: { http: 8080 } })[0] ?? '', /^spec\.ports is immutable/);
   assert.match(change({}, { ephemeral: true })[0] ?? '', /^spec\.ephemeral/);
-  const secret = { tls: { raft: { enabled: true } } };
-  assert.match(change({}, secret)[0] ?? '', /^spec\.tls\.raft is immutable/);
-  assert.match(change(secret, {})[0] ?? '', /^spec\.tls\.raft is immutable/);
-  assert.deepEqual(change(secret, { ...secret, replicas: 3 }), []);
+  const clear = { tls: { raft: { enabled: false } } };
+  assert.match(change({}, clear)[0] ?? '', /^spec\.tls\.raft is immutable/);
+  assert.match(change(clear, {})[0] ?? '', /^spec\.tls\.raft is immutable/);
+  assert.deepEqual(change(clear, { ...clear, replicas: 3 }), []);
   assert.match(
     change({}, { bootstrap: { empty: {} } })[0] ?? '',
     /^spec\.bootstrap can be neither/,
@@ -332,9 +332,11 @@ test('defaults of the definition and of the operator are the same', () => {
   assert.deepEqual(filled, JSON.parse(JSON.stringify(parsed)));
 });
 
-test('no field of an absent feature is switched on by default', () => {
-  const parsed = parseSpec({ spec: { replicas: 1 } } as ClusterObject).spec;
-  assert.equal(parsed?.tls.raft.enabled, false);
+test('members of a new Cluster speak TLS; no field of an absent feature is switched on by default', () => {
+  const parsed = parseSpec({ spec: {} } as ClusterObject).spec;
+  assert.equal(parsed?.replicas, 3);
+  assert.deepEqual(parsed?.tls.raft, { enabled: true, mutualAuth: true });
+  assert.deepEqual(parsed?.tls.issuer, { selfManaged: {} });
   assert.equal(parsed?.update.verify, 'None');
   assert.equal(parsed?.backup, undefined);
 });

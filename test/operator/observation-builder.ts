@@ -129,7 +129,7 @@ function settleAnew(spec: object): Observation {
     apiVersion: 'polyad.io/v1alpha1',
     kind: 'Cluster',
     metadata: { name: 'orders', namespace: 'shop', uid: 'cluster-1', generation: 1 },
-    spec: { replicas: 1, ...spec },
+    spec: { replicas: 1, tls: { raft: { enabled: false } }, ...spec },
   };
   const password = { secretName: 'orders-root', hash: 'aaaa', lengthInCharacters: 32 };
   let seen: Observation = {
