@@ -127,7 +127,7 @@ export const memberScenarios: readonly Scenario[] = [
     needs: ['container kill'],
     async run(context) {
       const { namespace, image, cluster, load, node } = context;
-      await cluster('fleet', { replicas: 3 });
+      await cluster('fleet', { replicas: 3, update: { canarySoakSeconds: 5 } });
       const clients = await load('fleet');
       const next = `${image}-next`;
       const nodes = await namespace.kubectl([

@@ -181,6 +181,7 @@ async function tellMember(
         | 'set-backup-config'
         | 'change-mcp-config'
         | 'back-up'
+        | 'verify'
         | GroupAction['kind'];
     }
   >,
@@ -212,6 +213,8 @@ async function tellMember(
       return;
     case 'back-up':
       return beginBackup(action, { member, password }, task);
+    case 'verify':
+      return beginVerification(action, { member, password }, task);
     default:
       return changeGroup(action, (request) =>
         actors.databases.manageGroup(member, password, request),
@@ -223,22 +226,36 @@ async function tellMember(
 function beginBackup(
   action: Extract<Action, { kind: 'back-up' }>,
   { member, password }: { readonly member: Member; readonly password: string },
+  task: Task,
+): void {
+  const since = Date.parse(action.since);
+  const work = () => task.actors.databases.backUpAll(member, password, since);
+  task.memory.begin(action.mark, work, (error) => noteFailure('back-up', error, task));
+}
+
+/** What passes by itself is begun again by a later look; 409: somebody else does it just now. */
+function noteFailure(
+  kind: 'back-up' | 'verify',
+  error: unknown,
   { seen, actors, memory }: Task,
 ): void {
-  const work = () => actors.databases.backUpAll(member, password, Date.parse(action.since));
-  memory.begin(action.mark, work, (error) => {
-    // What passes by itself is begun again by a later look; 409: somebody else backs up just now.
-    if (!(error instanceof MemberError) || !isLasting(error, action.kind)) return;
-    if (error.status === 409) return;
-    const generation = seen.cluster.metadata.generation ?? 0;
-    const atMs = actors.runtime.clock.now();
-    memory.noteRejected('back-up', {
-      message: error.message,
-      code: error.status,
-      generation,
-      atMs,
-    });
+  if (!(error instanceof MemberError) || !isLasting(error, kind)) return;
+  if (error.status === 409) return;
+  memory.noteRejected(kind, {
+    message: error.message,
+    code: error.status,
+    generation: seen.cluster.metadata.generation ?? 0,
+    atMs: actors.runtime.clock.now(),
   });
+}
+
+function beginVerification(
+  action: Extract<Action, { kind: 'verify' }>,
+  { member, password }: { readonly member: Member; readonly password: string },
+  task: Task,
+): void {
+  const work = () => task.actors.databases.verifyAll(member, password, action.bytesMax);
+  task.memory.begin(action.mark, work, (error) => noteFailure('verify', error, task));
 }
 
 /** All that the member takes, whatever it refuses. @throws MemberError of the first one refused */

@@ -39,14 +39,17 @@ export function changeGroup(
       return call({ method: 'POST', path, body: { ids, ...expected(action.index) } });
     }
     case 'remove-peer': {
-      const query = action.force ? '?force=true' : '';
-      return call({ method: 'DELETE', path: `/peer/${encodeURIComponent(action.peerId)}${query}` });
+      const query = new URLSearchParams();
+      if (action.force) query.set('force', 'true');
+      if (action.index !== undefined) query.set('expectedConfigurationIndex', String(action.index));
+      const path = `/peer/${encodeURIComponent(action.peerId)}`;
+      return call({ method: 'DELETE', path: query.size > 0 ? `${path}?${query}` : path });
     }
     case 'leave':
       return call({
         method: 'POST',
         path: `/leave${action.force ? '?force=true' : ''}`,
-        body: {},
+        body: expected(action.index),
       });
     case 'transfer':
       return call({

@@ -55,8 +55,7 @@ export function reportCluster(
   for (const [gauge, help, read] of gauges) metrics.set(gauge, help, labels, read(status));
   reportContents(metrics, labels, status);
   const before = cluster.status ?? {};
-  const isLed = status.leader !== undefined;
-  const hasChanged = isLed && before.leader === undefined && before.lastGoodImage !== undefined;
+  const hasChanged = before.term !== undefined && (status.term ?? 0) > before.term;
   metrics.add(leaderChanges, 'Times that another led', labels, hasChanged ? 1 : 0);
   reportEnd(metrics, labels, { before, status, nowMs });
 }

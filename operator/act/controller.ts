@@ -180,6 +180,8 @@ function canonical(status: ClusterStatus): string {
     list && [...list].sort((a, b) => (key(a) < key(b) ? -1 : 1));
   return stableJson({
     ...status,
+    // It moves with every commit: written along with something else, never alone.
+    commitIndex: undefined,
     conditions: by(status.conditions, ({ type }) => type),
     members: by(status.members, ({ name }) => name),
     storage: by(status.storage, ({ claim }) => claim),

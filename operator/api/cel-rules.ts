@@ -48,10 +48,15 @@ const identityRules: readonly ValidationRule[] = [
     message: 'spec.ephemeral is immutable: data cannot move between a volume and none',
   },
   {
-    at: 'spec.tls.raft',
-    rule: 'self == oldSelf',
+    at: 'spec',
+    rule: 'self.tls.raft.enabled == oldSelf.tls.raft.enabled || self.update.allowDowntime',
     message:
-      'spec.tls.raft is immutable: members that speak TLS and members that do not are no group',
+      'spec.tls.raft.enabled changes only with spec.update.allowDowntime: members that speak TLS and members that do not are no group, so all restart at once',
+  },
+  {
+    at: 'spec.tls.raft',
+    rule: 'self.mutualAuth == oldSelf.mutualAuth',
+    message: 'spec.tls.raft.mutualAuth is immutable: members check each other alike',
   },
   {
     at: 'spec',
@@ -97,55 +102,6 @@ const notYetRules: readonly ValidationRule[] = [
     '!(has(self.plugins.gremlin) && self.plugins.gremlin.enabled) && !(has(self.plugins.postgres) && self.plugins.postgres.enabled) && !(has(self.plugins.mongo) && self.plugins.mongo.enabled) && !has(self.plugins.custom) && !(has(self.plugins.prometheus) && (has(self.plugins.prometheus.port) || has(self.plugins.prometheus.settings)))',
     'the server of this version has no plugins but redis and prometheus, which has neither port nor settings of its own',
     'leave the others out or set enabled to false',
-  ),
-  notYet(
-    'spec',
-    'update.strategy',
-    "self.update.strategy != 'Recreate'",
-    'with one member it would be the same as LeaderLast',
-    "set 'LeaderLast' or 'OnDelete'",
-  ),
-  notYet(
-    'spec',
-    'update.canarySoakSeconds',
-    'self.update.canarySoakSeconds == 60',
-    later,
-    'leave it out or set 60',
-  ),
-  notYet(
-    'spec',
-    'update.verify',
-    "self.update.verify == 'None'",
-    later,
-    "leave it out or set 'None'",
-  ),
-  notYet(
-    'spec',
-    'update.allowDowntime',
-    '!self.update.allowDowntime',
-    'no change of this version needs it',
-    'leave it out or set false',
-  ),
-  notYet(
-    'spec',
-    'update.verifyMaxBytes',
-    "string(self.update.verifyMaxBytes) == '10Gi'",
-    later,
-    'leave it out',
-  ),
-  notYet(
-    'spec',
-    'recovery.lostVolumeAfterSeconds',
-    'self.recovery.lostVolumeAfterSeconds == 600',
-    'there is no second member to rebuild a lost volume from',
-    'leave it out or set 600',
-  ),
-  notYet(
-    'spec',
-    'recovery.lostVolume',
-    "self.recovery.lostVolume == 'Manual'",
-    'there is no second member to rebuild a lost volume from',
-    "leave it out or set 'Manual'",
   ),
   notYet('spec', 'recovery.quorum', '!has(self.recovery.quorum)', later, 'leave it out'),
   notYet(
@@ -201,6 +157,12 @@ const settingRules: readonly ValidationRule[] = [
 ];
 
 const shapeRules: readonly ValidationRule[] = [
+  {
+    at: 'spec.update',
+    rule: "self.strategy != 'Recreate' || self.allowDowntime",
+    message:
+      "spec.update.strategy 'Recreate' needs spec.update.allowDowntime: all members restart at once",
+  },
   {
     at: 'spec',
     rule: '!has(self.members) || self.members.all(m, m.ordinal < self.replicas)',

@@ -130,7 +130,7 @@ const update = z
     autoRollback: flag(true),
     canarySoakSeconds: seconds(60),
     backupFirst: flag(false),
-    verify: z.enum(['None', 'AfterUpgrade']).default('None'),
+    verify: z.enum(['None', 'AfterUpgrade']).default('AfterUpgrade'),
     verifyMaxBytes: quantity().default('10Gi'),
     tolerateUnhealthy: z.int().min(0).max(1).default(0),
     rollTemplate: flag(false),

@@ -33,6 +33,7 @@ const member = z.object({
   state: text(32),
   volumeUid: text(64),
   incarnation: text(128),
+  storageId: text(64),
   restartHash: text(64),
   message: text(1024),
 });
@@ -44,6 +45,17 @@ const operation = z.object({
   step: z.string().max(64),
   generation: long,
   startedAt: z.string().max(64),
+  stepStartedAt: text(64),
+  attempts: whole,
+  token: text(64),
+});
+
+const upgrade = z.object({
+  from: text(),
+  to: text(),
+  phase: z.string().max(32),
+  startedAt: z.string().max(64),
+  canary: text(63),
 });
 
 export const clusterStatus = z.object({
@@ -61,6 +73,7 @@ export const clusterStatus = z.object({
   leader: text(63),
   leaderPeerId: text(320),
   term: long,
+  commitIndex: long,
   configurationIndex: long,
   version: text(64),
   image: text(),
@@ -72,6 +85,7 @@ export const clusterStatus = z.object({
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
     .optional(),
   operation: operation.optional(),
+  upgrade: upgrade.optional(),
   storage: z
     .array(
       z.object({

@@ -52,6 +52,10 @@ export const eventReasons = [
   'OperatorConflict',
   'Created',
   'Ready',
+  'LeaderChanged',
+  'QuorumLost',
+  'QuorumRestored',
+  'VerificationIncomplete',
   'RollingUpdateStarted',
   'RollingUpdateFinished',
   'SingleMemberRestart',
@@ -153,6 +157,13 @@ export type Action =
       /** When it was begun first: databases that have an archive since then are left out. */
       readonly since: string;
     }
+  /** Begins to compare what members hold of every database up to a size; `mark` as above. */
+  | {
+      readonly kind: 'verify';
+      readonly ordinal: number;
+      readonly mark: string;
+      readonly bytesMax: number;
+    }
   | GroupAction;
 
 /** Changes of the group, sent to the member that leads unless said otherwise; `index` is of the configuration that was seen. */
@@ -177,9 +188,15 @@ export type GroupAction =
       readonly ordinal: number;
       readonly peerId: string;
       readonly force: boolean;
+      readonly index: number | undefined;
     }
   /** Sent to the one that leaves. */
-  | { readonly kind: 'leave'; readonly ordinal: number; readonly force: boolean }
+  | {
+      readonly kind: 'leave';
+      readonly ordinal: number;
+      readonly force: boolean;
+      readonly index: number | undefined;
+    }
   | { readonly kind: 'transfer'; readonly ordinal: number; readonly peerId: string };
 
 export type SecretValue =

@@ -9,6 +9,9 @@ export interface RaftAnswer {
   readonly leaderReady: boolean;
   readonly leaderId: string | undefined;
   readonly term: number;
+  readonly commitIndex: number | undefined;
+  /** Of the disk of the member that answers. */
+  readonly storageId: string | undefined;
   readonly configurationIndex: number | undefined;
   /** A change of the membership is under way. */
   readonly isJoint: boolean;
@@ -46,6 +49,8 @@ export function parseRaftAnswer(body: string): RaftAnswer {
     leaderReady: given['leaderReady'] === true,
     leaderId: textOf(given['leaderId']),
     term: numberOf(given['currentTerm']) ?? 0,
+    commitIndex: numberOf(given['commitIndex']),
+    storageId: textOf(given['storageId']),
     configurationIndex: numberOf(given['configurationIndex']),
     isJoint: given['joint'] === true,
     isAdmitted: typeof given['admitted'] === 'boolean' ? given['admitted'] : undefined,

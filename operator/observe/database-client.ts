@@ -1,3 +1,4 @@
+import { verificationCodes } from '../api/verification.ts';
 import type { Runtime } from '../api/runtime.ts';
 import type { DatabaseBackups, MemberSetting } from '../api/observation.ts';
 import type { Archive } from '../api/kinds/backup-view.ts';
@@ -278,6 +279,40 @@ export class DatabaseClient {
       if (archives.some(({ takenAtMs }) => takenAtMs >= sinceMs)) continue;
       await this.command(member, password, { command: `trigger backup ${name}` }, timeoutsMs.long);
     }
+  }
+
+  /** Compares what members hold of every database that is not above the size. @throws MemberError of `verificationCodes`, among others */
+  async verifyAll(member: Member, password: string, bytesMax: number): Promise<void> {
+    const incomplete: string[] = [];
+    for (const name of await this.databaseNames(member, password)) {
+      if ((await this.#bytesOf(member, password, name)) > bytesMax) continue;
+      const path = `${clusterPath}/verify/${encodeURIComponent(name)}`;
+      const request = { method: 'POST', path, timeoutMs: timeoutsMs.long } as const;
+      const { result } = JSON.parse(await this.#call(member, password, request)) as {
+        readonly result: { readonly overallStatus?: string };
+      };
+      if (result.overallStatus === 'INCONSISTENCY_DETECTED')
+        throw new MemberError(
+          verificationCodes.inconsistent,
+          `the members hold different content of database ${name}: POST /api/v1/cluster/verify/${name} tells what differs`,
+        );
+      if (result.overallStatus !== 'ALL_CONSISTENT') incomplete.push(name);
+    }
+    if (incomplete.length > 0)
+      throw new MemberError(
+        verificationCodes.incomplete,
+        `not every member could be compared: ${incomplete.join(', ')}`,
+      );
+  }
+
+  async #bytesOf(member: Member, password: string, database: string): Promise<number> {
+    const body = await this.#call(member, password, {
+      method: 'POST',
+      path: `/api/v1/query/${encodeURIComponent(database)}`,
+      body: JSON.stringify({ language: 'sql', command: 'SELECT size FROM schema:database' }),
+    });
+    const { result } = JSON.parse(body) as { readonly result: readonly { size?: number }[] };
+    return result[0]?.size ?? 0;
   }
 
   /** Whether the member takes this password. @throws MemberError when it could not be asked */

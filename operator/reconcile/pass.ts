@@ -54,6 +54,9 @@ export interface Draft {
   operation: Operation | undefined;
   lastGoodImage: string | undefined;
   failedImage: string | undefined;
+  /** What an upgrade is at, and the member that runs it alone. */
+  upgradePhase: string | undefined;
+  canary: string | undefined;
   record: MembersRecord | undefined;
   applied: NonNullable<ClusterStatus['applied']>;
   backups: ClusterStatus['backups'];
@@ -158,6 +161,8 @@ export function makeDraft(pass: Pass): Draft {
     operation: previous.operation,
     lastGoodImage: previous.lastGoodImage,
     failedImage: previous.failedImage === pass.wantedImage ? previous.failedImage : undefined,
+    upgradePhase: undefined,
+    canary: undefined,
     record: undefined,
     applied: { ...previous.applied },
     backups: previous.backups,

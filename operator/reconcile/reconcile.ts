@@ -92,10 +92,27 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
     draft.progress ??= { reason: 'Reconciling', message: `next: ${end.action.kind}` };
   // No event tells of a leader that is found again.
   if (pass.group.kind === 'unknown' && pass.wanted > 0) lookAgain(draft, withoutLeaderMs);
+  stampOperation(pass, draft, end?.action !== undefined);
   const status = summarize(pass, draft, mode);
   noteTransitions(pass, draft, status);
   const { action } = end ?? {};
   return { action, status, events: draft.events, againAfterMs: action ? 0 : draft.againAfterMs };
+}
+
+/** Since when the step of the operation is under way, and how often something was done for it. */
+function stampOperation({ previous, nowMs }: Pass, draft: Draft, acts: boolean): void {
+  const { operation, incidentToken } = draft;
+  if (operation === undefined) return;
+  const before = previous.operation;
+  const isSame = before?.id === operation.id && before.step === operation.step;
+  const attempts = (isSame ? (before.attempts ?? 0) : 0) + (acts ? 1 : 0);
+  const since = isSame ? (before.stepStartedAt ?? before.startedAt) : undefined;
+  draft.operation = {
+    ...operation,
+    stepStartedAt: since ?? new Date(nowMs).toISOString(),
+    ...(attempts > 0 ? { attempts } : undefined),
+    ...(incidentToken === undefined ? undefined : { token: incidentToken }),
+  };
 }
 
 /** Whether the spec of now has been called reached. */
@@ -143,6 +160,7 @@ function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void 
   if (before.operator !== undefined && before.operator !== identity)
     note(draft, 'OperatorChanged', `${identity} takes over from ${before.operator}`, 'Warning');
   noteStalls(draft, before, status);
+  noteLead(pass, draft, status);
   const wasReady = conditionOf(before.conditions, 'Ready')?.status === 'True';
   const ready = conditionOf(status.conditions, 'Ready');
   if (ready?.status === 'True' && !wasReady && ready.reason !== 'Hibernated')
@@ -151,6 +169,23 @@ function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void 
     note(draft, 'Hibernated', 'no pods run; data stays');
   if (before.phase === 'Hibernated' && status.phase !== 'Hibernated')
     note(draft, 'Resumed', 'the member starts again');
+}
+
+/** Another lead, and a majority that is lost or there again. */
+function noteLead(
+  { group, previous }: Pass,
+  draft: Draft,
+  { term, leader, conditions }: ClusterStatus,
+): void {
+  const isNewTerm = previous.term !== undefined && (term ?? 0) > previous.term;
+  if (group.kind === 'known' && isNewTerm)
+    note(draft, 'LeaderChanged', `${leader ?? '?'} leads in term ${term ?? 0}`);
+  const reasonIn = (list: ClusterStatus['conditions']) => conditionOf(list, 'Available')?.reason;
+  const [was, is] = [reasonIn(previous.conditions), reasonIn(conditions)];
+  if (is === 'NoQuorum' && was !== 'NoQuorum')
+    note(draft, 'QuorumLost', conditionOf(conditions, 'Available')?.message ?? '', 'Warning');
+  if (was === 'NoQuorum' && is === 'LeaderReady')
+    note(draft, 'QuorumRestored', `${leader ?? 'a leader'} leads and a majority follows it`);
 }
 
 /** An event for each new thing that needs a person, and for its end. */

@@ -39,7 +39,8 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
     selector: `app.kubernetes.io/name=polyad,app.kubernetes.io/instance=${cluster.metadata.name}`,
     leader: group.leader?.name,
     leaderPeerId: group.kind === 'known' ? group.leader?.peerId : undefined,
-    term: group.term,
+    term: group.term ?? previous.term,
+    commitIndex: group.leader?.raft?.commitIndex ?? previous.commitIndex,
     configurationIndex: group.configurationIndex,
     version,
     image: pass.image,
@@ -47,6 +48,7 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
     failedImage: draft.failedImage,
     members: seen.members.filter(isShown).map((member) => memberStatus(pass, member)),
     operation: draft.operation,
+    upgrade: upgradeOf(pass, draft),
     storage: storageOf(pass, draft),
     certificates: draft.certificates,
     backups: draft.backups,
@@ -80,6 +82,17 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
 
 function iso({ nowMs }: Pass): string {
   return new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+function upgradeOf({ wantedImage }: Pass, draft: Draft): ClusterStatus['upgrade'] {
+  const { operation } = draft;
+  const isBack = operation?.type === 'RollBack';
+  if (operation === undefined || !(isBack || operation.type === 'Upgrade')) return undefined;
+  const [from, to] = isBack
+    ? [draft.failedImage, draft.lastGoodImage]
+    : [draft.lastGoodImage, wantedImage];
+  const phase = isBack ? 'RollingBack' : (draft.upgradePhase ?? 'Rolling');
+  return pruned({ from, to, phase, startedAt: operation.startedAt, canary: draft.canary });
 }
 
 function isShown({ pod }: ObservedMember): boolean {
@@ -152,6 +165,7 @@ function memberStatus(pass: Pass, member: ObservedMember): MemberStatus {
     lag: isKnown && peer?.lag !== undefined ? bucketOf(peer.lag) : undefined,
     state: peer?.status,
     volumeUid: claim?.metadata.uid,
+    storageId: member.raft?.storageId ?? before?.storageId,
     incarnation: pod === undefined ? undefined : incarnationOf(pod),
     restartHash: podHash(pod),
     message: podProblem(pod)?.message.slice(0, 1024),

@@ -1,6 +1,6 @@
 import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
-import type { ConfigMap, StatefulSet } from '../api/kubernetes-object.ts';
+import type { ConfigMap, Pod, StatefulSet } from '../api/kubernetes-object.ts';
 import { serverContainerName } from '../api/names.ts';
 import { membersFile, parseMembersRecord } from './members-record.ts';
 import { certificateKeys } from './certificates.ts';
@@ -8,6 +8,16 @@ import { hostSuffix } from './server-list.ts';
 
 /** The variable by which a pod shows that it was started with replication. */
 export const replicationVariable = 'SERVICE_HA_ENABLED';
+
+const tlsVariable = 'SERVICE_HA_TLS_ENABLED';
+
+/** Whether the member of a pod speaks TLS with the others; undefined without replication. */
+export function speaksTls(pod: Pod): boolean | undefined {
+  const env = pod.spec?.containers?.find(({ name }) => name === serverContainerName)?.env ?? [];
+  const isOn = (variable: string) =>
+    env.some(({ name, value }) => name === variable && value === 'true');
+  return isOn(replicationVariable) ? isOn(tlsVariable) : undefined;
+}
 
 /** Where a member keeps its Raft log, and finds the token of its Cluster. */
 export const raftDirectory = '/home/service/raft';

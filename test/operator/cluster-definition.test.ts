@@ -205,7 +205,9 @@ const accepted: readonly object[] = [
   { plugins: { redis: { enabled: true, port: 6380, settings: { maxConnections: '50' } } } },
   { plugins: { prometheus: { enabled: true } } },
   { monitoring: { podMonitor: { enabled: true, interval: '15s', labels: { release: 'p' } } } },
-  { update: { backupFirst: true } },
+  { update: { backupFirst: true, canarySoakSeconds: 10, verify: 'None', verifyMaxBytes: '1Gi' } },
+  { update: { strategy: 'Recreate', allowDowntime: true } },
+  { recovery: { lostVolume: 'Automatic', lostVolumeAfterSeconds: 60 } },
   { ports: { http: 8080 } },
   { storage: { size: '10Gi', storageClassName: 'fast', backups: { size: '1Gi' } } },
   { deletionPolicy: 'BackupThenDelete', update: { strategy: 'OnDelete', paused: true } },
@@ -246,13 +248,7 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ plugins: { redis: { enabled: true, port: 2480 } } }, /^spec\.plugins\.redis\.port/],
   [{ plugins: { prometheus: { enabled: true, port: 1 } } }, /^spec\.plugins/],
   [{ plugins: { custom: [{ name: 'a', module: 'b', port: 1 }] } }, /^spec\.plugins/],
-  [{ update: { strategy: 'Recreate' } }, /^spec\.update\.strategy/],
-  [{ update: { verify: 'AfterUpgrade' } }, /^spec\.update\.verify/],
-  [{ update: { canarySoakSeconds: 10 } }, /^spec\.update\.canarySoakSeconds/],
-  [{ update: { allowDowntime: true } }, /^spec\.update\.allowDowntime/],
-  [{ update: { verifyMaxBytes: '1Gi' } }, /^spec\.update\.verifyMaxBytes/],
-  [{ recovery: { lostVolumeAfterSeconds: 1 } }, /^spec\.recovery\.lostVolumeAfterSeconds/],
-  [{ recovery: { lostVolume: 'Automatic' } }, /^spec\.recovery\.lostVolume/],
+  [{ update: { strategy: 'Recreate' } }, /^spec\.update\.strategy 'Recreate' needs/],
   [{ bootstrap: { empty: { formation: 'Static' } } }, /^spec\.bootstrap/],
   [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap\.fromBackup takes exactly one/],
   [{ bootstrap: {} }, /^spec\.bootstrap takes exactly one/],
@@ -313,8 +309,13 @@ test('what is immutable cannot change, appear or vanish', () => {
   assert.match(change({}, { ports: { http: 8080 } })[0] ?? '', /^spec\.ports is immutable/);
   assert.match(change({}, { ephemeral: true })[0] ?? '', /^spec\.ephemeral/);
   const clear = { tls: { raft: { enabled: false } } };
-  assert.match(change({}, clear)[0] ?? '', /^spec\.tls\.raft is immutable/);
-  assert.match(change(clear, {})[0] ?? '', /^spec\.tls\.raft is immutable/);
+  assert.match(change({}, clear)[0] ?? '', /^spec\.tls\.raft\.enabled changes only with/);
+  assert.match(change(clear, {})[0] ?? '', /^spec\.tls\.raft\.enabled changes only with/);
+  assert.deepEqual(change({}, { ...clear, update: { allowDowntime: true } }), []);
+  assert.match(
+    change({}, { tls: { raft: { mutualAuth: false } } })[0] ?? '',
+    /^spec\.tls\.raft\.mutualAuth is immutable/,
+  );
   assert.deepEqual(change(clear, { ...clear, replicas: 3 }), []);
   assert.match(
     change({}, { bootstrap: { empty: {} } })[0] ?? '',
@@ -337,7 +338,8 @@ test('members of a new Cluster speak TLS; no field of an absent feature is switc
   assert.equal(parsed?.replicas, 3);
   assert.deepEqual(parsed?.tls.raft, { enabled: true, mutualAuth: true });
   assert.deepEqual(parsed?.tls.issuer, { selfManaged: {} });
-  assert.equal(parsed?.update.verify, 'None');
+  assert.equal(parsed?.update.verify, 'AfterUpgrade');
+  assert.equal(parsed?.update.allowDowntime, false);
   assert.equal(parsed?.backup, undefined);
 });
 

@@ -100,6 +100,100 @@ test('a change restarts followers first and the leader last, after a transfer', 
   assert.equal(world.members.group.term, 2);
 });
 
+test('the first member with another image runs it alone for a while, and what all hold is compared at the end', async () => {
+  const world = await worldOf(3, { update: { canarySoakSeconds: 40, minReadySeconds: 0 } });
+  const before = uids(world);
+  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:26.10.2' } });
+  let alone = 0;
+  const phases = new Set<string>();
+  for (let turn = 0; turn < 120; turn++) {
+    await world.turn();
+    const upgrade = world.cluster().status?.upgrade;
+    if (upgrade !== undefined) phases.add(upgrade.phase);
+    if (upgrade?.phase !== 'Soaking') continue;
+    alone++;
+    assert.equal(upgrade.canary, 'orders-2');
+    assert.deepEqual(uids(world).slice(0, 2), before.slice(0, 2));
+    assert.match(world.condition('Ready'), /^False/);
+  }
+  await world.settle();
+  assert.ok(alone >= 35 && alone <= 45, `${alone} s`);
+  assert.deepEqual([...phases], ['Prechecking', 'Rolling', 'Soaking', 'Verifying']);
+  assert.deepEqual(world.members.verified, ['orders']);
+  assert.equal(world.condition('Ready'), ready);
+  assert.equal(world.cluster().status?.upgrade, undefined);
+});
+
+test('copies that differ after an upgrade keep it open until they are equal; what is too large is left out', async () => {
+  const world = await worldOf(3, { update: { canarySoakSeconds: 0, minReadySeconds: 0 } });
+  world.members.comparison = 'INCONSISTENCY_DETECTED';
+  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:26.10.2' } });
+  for (let turn = 0; turn < 60; turn++) await world.turn();
+  assert.equal(world.condition('Stalled'), 'True UpgradeFailed');
+  assert.equal(world.condition('Available'), 'True LeaderReady');
+  world.members.comparison = 'ALL_CONSISTENT';
+  for (let turn = 0; turn < 70; turn++) await world.turn();
+  assert.equal(world.condition('Ready'), ready);
+  const count = world.members.verified.length;
+  world.members.databaseBytes = 20 * 2 ** 30;
+  await change(world, { image: 'polyad:26.10.3' });
+  assert.equal(world.condition('Ready'), ready);
+  assert.equal(world.members.verified.length, count);
+  world.members.databaseBytes = 1;
+  world.members.comparison = 'VERIFICATION_INCOMPLETE';
+  await change(world, { image: 'polyad:26.10.4' });
+  assert.equal(world.condition('Ready'), ready);
+  const notes = world.api.all('Event').map((event) => (event as { reason?: string }).reason);
+  assert.ok(notes.includes('VerificationIncomplete'));
+});
+
+test('Recreate restarts all members at once; so does another choice of TLS, where downtime is allowed', async () => {
+  const world = await worldOf(3, { update: { strategy: 'Recreate', allowDowntime: true } });
+  let fewest = 3;
+  const changeAll = async (spec: object): Promise<void> => {
+    const before = uids(world);
+    fewest = 3;
+    world.api.change('Cluster', 'orders', { spec });
+    for (let turn = 0; turn < 40; turn++) {
+      await world.look();
+      const there = world.api
+        .all('Pod')
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      fewest = Math.min(fewest, there.length);
+      if (turn % 4 === 3) world.controllers.step();
+      world.runtime.skip(500);
+    }
+    await world.settle();
+    assert.equal(world.condition('Ready'), ready);
+    assert.equal(new Set([...before, ...uids(world)]).size, 6);
+  };
+  await changeAll({ settings: { 'service.server.logLevel': 'debug' } });
+  assert.equal(fewest, 0);
+  await changeAll({ update: { strategy: 'LeaderLast' }, tls: { raft: { enabled: true } } });
+  assert.equal(fewest, 0);
+  assert.equal(world.members.group.formed, 1);
+  await changeAll({ settings: { 'service.server.logLevel': 'info' } });
+  assert.equal(fewest, 2);
+});
+
+test('another lead and a lost majority are told, and the term that was seen stays', async () => {
+  const world = await worldOf(3);
+  const reasons = () =>
+    world.api.all('Event').map((event) => (event as { reason?: string }).reason ?? '');
+  assert.ok(!reasons().includes('LeaderChanged'));
+  world.controllers.stopped.add('orders-0');
+  for (let turn = 0; turn < 5; turn++) await world.turn();
+  assert.ok(reasons().includes('LeaderChanged'));
+  world.controllers.stopped.add('orders-1');
+  for (let turn = 0; turn < 5; turn++) await world.turn();
+  assert.ok(reasons().includes('QuorumLost'));
+  assert.equal(world.cluster().status?.term, 2);
+  world.controllers.stopped.clear();
+  await world.settle();
+  assert.ok(reasons().includes('QuorumRestored'));
+  assert.ok(world.cluster().status?.members?.every(({ storageId }) => storageId !== undefined));
+});
+
 test('an image that does not start touches one member and is taken back', async () => {
   const world = await worldOf(3, { update: { progressDeadlineSeconds: 30 } });
   world.controllers.crashingImages.add('polyad:bad');
@@ -124,6 +218,62 @@ test('a member whose volume was lost joins again as a new one', async () => {
   assert.equal(world.condition('Ready'), ready);
   assert.equal(world.members.group.formed, 1);
   assert.equal(world.members.group.voters.length, 3);
+});
+
+/** A member whose node is gone for good, with the volume on it. */
+function strand(world: SimulatedWorld, ordinal: number): void {
+  const claim = world.api.find('PersistentVolumeClaim', `data-orders-${ordinal}`, 'shop');
+  const pod = world.api.find('Pod', `orders-${ordinal}`, 'shop');
+  assert.ok(claim && pod);
+  world.controllers.strandedClaims.add(claim.metadata.uid ?? '');
+  world.api.delete(pod, true);
+}
+
+const claimUid = (world: SimulatedWorld, ordinal: number) =>
+  world.api.find('PersistentVolumeClaim', `data-orders-${ordinal}`, 'shop')?.metadata.uid;
+
+test('a volume on a node that is gone is given up when a person says so, and never by itself', async () => {
+  const world = await worldOf(3);
+  const before = claimUid(world, 1);
+  strand(world, 1);
+  world.turnMs = 20_000;
+  for (let turn = 0; turn < 40; turn++) await world.turn();
+  world.turnMs = 1000;
+  assert.equal(world.condition('Stalled'), 'True VolumeLost');
+  assert.equal(claimUid(world, 1), before);
+  const token = world.cluster().status?.recovery?.incidentToken ?? '';
+  assert.match(token, /^stranded-/);
+  world.api.change('Cluster', 'orders', {
+    metadata: { annotations: { 'polyad.io/adopt': token } },
+  });
+  await world.settle();
+  assert.equal(world.condition('Ready'), ready);
+  assert.ok(claimUid(world, 1) !== undefined && claimUid(world, 1) !== before);
+  assert.equal(world.members.group.voters.length, 3);
+  // The word was for that claim: another one that is lost waits anew.
+  strand(world, 1);
+  for (let turn = 0; turn < 30; turn++) await world.turn();
+  assert.equal(world.condition('Stalled'), 'True VolumeLost');
+});
+
+test('Automatic gives it up after its time, and never while another member is not whole', async () => {
+  const recovery = { lostVolume: 'Automatic', lostVolumeAfterSeconds: 60 };
+  const world = await worldOf(3, { recovery });
+  const before = [claimUid(world, 1), claimUid(world, 2)];
+  strand(world, 1);
+  strand(world, 2);
+  for (let turn = 0; turn < 200; turn++) await world.turn();
+  assert.deepEqual([claimUid(world, 1), claimUid(world, 2)], before);
+  assert.equal(world.condition('Available'), 'False NoQuorum');
+  world.controllers.strandedClaims.delete(before[1] ?? '');
+  for (let turn = 0; turn < 30; turn++) await world.turn();
+  assert.equal(claimUid(world, 1), before[0]);
+  for (let turn = 0; turn < 60; turn++) await world.turn();
+  await world.settle();
+  assert.equal(world.condition('Ready'), ready);
+  assert.notEqual(claimUid(world, 1), before[0]);
+  assert.equal(claimUid(world, 2), before[1]);
+  assert.equal(world.members.group.formed, 1);
 });
 
 test('without a majority nothing is changed and the cause is named', async () => {

@@ -135,6 +135,15 @@ test('the server starts with what the operator gives it and answers what the ope
     const kept = await databases.backupConfig(member, password);
     assert.equal(holds(kept === 'unsupported' ? null : kept.config, schedules), true);
     await databases.backUpAll(member, password, 0);
+    await databases.command(member, password, { command: 'create database large' });
+    // Without replication there is nothing to compare with, which is said; what is too large is not asked about.
+    await assert.rejects(
+      databases.verifyAll(member, password, Number.POSITIVE_INFINITY),
+      (error) => {
+        return error instanceof MemberError && error.status === 400;
+      },
+    );
+    await databases.verifyAll(member, password, 0);
 
     const next = 'the-second-password';
     assert.equal(await databases.accepts(member, next), false);

@@ -1,8 +1,11 @@
 import { annotationKeys } from '../../api/names.ts';
+import type { Claim, Pod } from '../../api/kubernetes-object.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import type { MemberRecord } from '../../resources/members-record.ts';
-import { guardRefusal, isReady } from '../../resources/pod-state.ts';
+import { guardRefusal, isReady, podProblem } from '../../resources/pod-state.ts';
+import { memberIsUp } from '../group/group-view.ts';
+import { canChangeMembership } from '../group/predicates.ts';
 import { lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
@@ -51,9 +54,11 @@ function nextMember(
   const incident = incidentOf(pass, member);
   if (incident === undefined || present === undefined) return present;
   draft.incidentToken = incident.token;
-  const isApproved = annotations[annotationKeys.adopt] === incident.token;
+  const isByPerson = annotations[annotationKeys.adopt] === incident.token;
+  const isApproved = isByPerson || (incident.isStranded && mayReplaceAlone(pass, member, incident));
   if (!isApproved || present.state === incident.answer) return present;
-  note(draft, 'VolumeReplaced', `${incident.what} was approved by a person`, 'Warning');
+  const who = isByPerson ? 'was approved by a person' : 'as spec.recovery.lostVolume says';
+  note(draft, 'VolumeReplaced', `${member.name}: ${incident.what} ${who}`, 'Warning');
   return { state: incident.answer, incarnation: present.incarnation + 1 };
 }
 
@@ -77,20 +82,70 @@ interface Incident {
   readonly reason: 'VolumeLost' | 'ForeignVolume';
   readonly answer: 'replace' | 'adopt';
   readonly what: string;
+  /** Its volume, or the node that holds it, is gone: no pod can start with its claim. */
+  readonly isStranded: boolean;
+  /** What was seen. */
+  readonly cause: string;
 }
 
-function incidentOf({ seen, names }: Pass, { pod, ordinal }: ObservedMember): Incident | undefined {
+function incidentOf({ seen, names }: Pass, member: ObservedMember): Incident | undefined {
+  const { pod, ordinal } = member;
+  const claim = seen.claims.find(({ metadata }) => metadata.name === names.dataClaim(ordinal));
+  const token = `${contentHash(claim?.metadata.uid ?? '').slice(0, 10)}`;
+  const stranded = strandedBy(pod, claim);
+  if (stranded !== undefined)
+    return {
+      token: `stranded-${token}`,
+      reason: 'VolumeLost',
+      answer: 'replace',
+      what: 'starting on a new volume',
+      isStranded: true,
+      cause: `VolumeLost: ${stranded}`,
+    };
   const refusal = isReady(pod) ? undefined : guardRefusal(pod);
   const reason = /^(VolumeLost|ForeignVolume)\b/.exec(refusal ?? '')?.[1];
   if (reason === undefined) return undefined;
-  const claim = seen.claims.find(({ metadata }) => metadata.name === names.dataClaim(ordinal));
   const isLost = reason === 'VolumeLost';
   return {
-    token: `${isLost ? 'lost' : 'foreign'}-${contentHash(claim?.metadata.uid ?? '').slice(0, 10)}`,
+    token: `${isLost ? 'lost' : 'foreign'}-${token}`,
     reason: isLost ? 'VolumeLost' : 'ForeignVolume',
     answer: isLost ? 'replace' : 'adopt',
     what: isLost ? 'starting on an empty volume' : 'taking over the volume of another Cluster',
+    isStranded: false,
+    cause: refusal ?? '',
   };
+}
+
+/** Words of the scheduler for a volume that lies on a node which does not take the pod, or that is not there any more. */
+const volumeWords =
+  /volume node affinity conflict|didn't match PersistentVolume's node affinity|persistentvolume "[^"]*" not found/i;
+
+/** Why a pod cannot start on the volume of its claim, whatever is waited for. */
+function strandedBy(pod: Pod | undefined, claim: Claim | undefined): string | undefined {
+  if (pod === undefined || isReady(pod) || claim === undefined) return undefined;
+  if (claim.status?.phase === 'Lost') return `the volume of ${claim.metadata.name} is gone`;
+  const problem = podProblem(pod);
+  if (problem?.kind !== 'unschedulable' || !volumeWords.test(problem.message)) return undefined;
+  return `no node has the volume of ${claim.metadata.name}: ${problem.message}`;
+}
+
+/** `recovery.lostVolume: Automatic`: after its time, while all the others are whole and nobody else is being rebuilt. */
+function mayReplaceAlone(
+  { spec, previous, nowMs, group, facts }: Pass,
+  member: ObservedMember,
+  { token }: Incident,
+): boolean {
+  const { lostVolume, lostVolumeAfterSeconds } = spec.recovery;
+  const { recovery } = previous;
+  if (lostVolume !== 'Automatic' || recovery?.incidentToken !== token) return false;
+  const sinceMs = Date.parse(recovery.since ?? '');
+  if (!(nowMs - sinceMs >= lostVolumeAfterSeconds * 1000)) return false;
+  const others = facts.members.filter((other) => other !== member);
+  return (
+    group.kind === 'known' &&
+    others.every(memberIsUp) &&
+    canChangeMembership(group.voters.length, { ...facts, members: others }).isAllowed
+  );
 }
 
 /** Reports incidents, or starts a pod again once the record allows it. */
@@ -103,34 +158,84 @@ export const handleIncident: Step = (pass, draft) => {
 };
 
 function handleOne(pass: Pass, draft: Draft, member: ObservedMember): StepEnd | undefined {
-  const { names, cluster, nowMs } = pass;
+  const { nowMs } = pass;
   const incident = incidentOf(pass, member);
   const { pod, ordinal } = member;
+  if (incident === undefined && pod !== undefined && isLeftWithout(pass, draft, member))
+    return { action: deletion('Pod', pod.metadata) };
   if (incident === undefined || pod === undefined) return undefined;
-  const { name, namespace } = cluster.metadata;
+  if (incident.isStranded) return replaceVolume(pass, draft, member, incident);
   if (draft.record?.members[String(ordinal)]?.state === incident.answer) {
     // The pod read the record as it was when it was made. One of the last seconds may still have the new one before it.
     const ageMs = nowMs - Date.parse(pod.metadata.creationTimestamp ?? '');
     draft.progress = { reason: 'Repairing', message: incident.what };
     if (pod.metadata.deletionTimestamp === undefined && !(ageMs < 5000))
-      return { action: deletePod(pod) };
+      return { action: deletion('Pod', pod.metadata) };
     lookAgain(draft, 2000);
     return {};
   }
-  const message = `${guardRefusal(pod) ?? ''}. If the data of ${names.dataClaim(ordinal)} is given up, approve it with: kubectl -n ${namespace ?? 'default'} annotate --overwrite clusters.polyad.io ${name} ${annotationKeys.adopt}=${incident.token}`;
-  stall(draft, incident.reason, message);
+  stallOn(pass, draft, ordinal, incident);
   return undefined;
 }
 
-function deletePod(pod: { readonly metadata: { readonly name: string; readonly uid?: string } }) {
+function stallOn(
+  { names, cluster }: Pass,
+  draft: Draft,
+  ordinal: number,
+  { cause, reason, token }: Incident,
+): void {
+  const { name, namespace } = cluster.metadata;
+  const message = `${cause}. If the data of ${names.dataClaim(ordinal)} is given up, approve it with: kubectl -n ${namespace ?? 'default'} annotate --overwrite clusters.polyad.io ${name} ${annotationKeys.adopt}=${token}`;
+  stall(draft, reason, message);
+}
+
+/** A pod that never got to a node does not keep its claim: it waits for one that is gone, and not every version makes another. */
+function isLeftWithout({ seen, names }: Pass, draft: Draft, member: ObservedMember): boolean {
+  const { pod, ordinal } = member;
+  const isThere = seen.claims.some(({ metadata }) => metadata.name === names.dataClaim(ordinal));
+  const isApproved = draft.record?.members[String(ordinal)]?.state === 'replace';
+  if (isThere || !isApproved || pod?.metadata.deletionTimestamp !== undefined) return false;
+  return podProblem(pod)?.kind === 'unschedulable';
+}
+
+/**
+ * A claim that no pod can start with goes, and then its pod, so that both are made anew; what comes back is an empty disk, which
+ * the group takes for a new member. The token is that of the claim: a new one that is lost too has to be approved anew.
+ */
+function replaceVolume(
+  pass: Pass,
+  draft: Draft,
+  member: ObservedMember,
+  incident: Incident,
+): StepEnd | undefined {
+  const { seen, names, annotations } = pass;
+  const { pod, ordinal } = member;
+  const isApproved =
+    draft.record?.members[String(ordinal)]?.state === incident.answer &&
+    (annotations[annotationKeys.adopt] === incident.token ||
+      mayReplaceAlone(pass, member, incident));
+  if (!isApproved) {
+    stallOn(pass, draft, ordinal, incident);
+    if (pass.spec.recovery.lostVolume === 'Automatic') lookAgain(draft, 5000);
+    return undefined;
+  }
+  draft.progress = { reason: 'Repairing', message: `${member.name}: ${incident.what}` };
+  lookAgain(draft, 2000);
+  const claim = seen.claims.find(({ metadata }) => metadata.name === names.dataClaim(ordinal));
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+    return { action: deletion('PersistentVolumeClaim', claim.metadata) };
+  if (pod !== undefined && pod.metadata.deletionTimestamp === undefined)
+    return { action: deletion('Pod', pod.metadata) };
+  return {};
+}
+
+function deletion(
+  kind: 'Pod' | 'PersistentVolumeClaim',
+  { name, uid }: { readonly name: string; readonly uid?: string },
+) {
   return {
     kind: 'delete' as const,
     propagation: 'background' as const,
-    target: {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      name: pod.metadata.name,
-      ...(pod.metadata.uid === undefined ? undefined : { uid: pod.metadata.uid }),
-    },
+    target: { apiVersion: 'v1', kind, name, ...(uid === undefined ? undefined : { uid }) },
   };
 }

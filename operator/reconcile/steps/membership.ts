@@ -170,7 +170,8 @@ function removeHighest(
   if (!isRunning(member.pod) || member.raft === undefined)
     return removePeer(pass, draft, member, 'it is not wanted any more', isLast);
   note(draft, 'MemberRemoved', `${member.name} leaves`);
-  return { action: { kind: 'leave', ordinal: member.ordinal, force: isLast } };
+  const index = group.configurationIndex;
+  return { action: { kind: 'leave', ordinal: member.ordinal, force: isLast, index } };
 }
 
 /** The facts as if the member were gone already. */
@@ -191,7 +192,9 @@ function removePeer(
   );
   if (!verdict.isAllowed) return waitFor(draft, verdict.why);
   note(draft, 'MemberRemoved', `${member.name}: ${why}`);
-  return act(pass, draft, { kind: 'remove-peer', peerId: member.peerId, force });
+  const { peerId } = member;
+  const index = pass.group.configurationIndex;
+  return act(pass, draft, { kind: 'remove-peer', peerId, force, index });
 }
 
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;

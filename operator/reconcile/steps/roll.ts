@@ -7,9 +7,11 @@ import { canDisrupt, canReplace, healthy } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, podProblem, readySinceMs } from '../../resources/pod-state.ts';
+import { speaksTls } from '../../resources/replication.ts';
 import { isInMaintenanceWindow } from '../maintenance-window.ts';
 import { tryImage } from './try-image.ts';
 import { backUpAll } from './back-up.ts';
+import { verifyUpgrade } from './verify-upgrade.ts';
 
 /*
  * Restarts of members (operator.md 8.4, 8.7, 8.12), one at a time. A healthy member is restarted by eviction, when windows, pauses
@@ -30,9 +32,29 @@ export const roll: Step = (pass, draft) => {
     ({ pod }) => pod !== undefined && hasOldTemplate(pass, pod),
   );
   return (
-    repair(pass, draft, members) ?? (isHeld(draft) ? undefined : rollNext(pass, draft, members))
+    restartAtOnce(pass, draft, members) ??
+    repair(pass, draft, members) ??
+    (isHeld(draft) ? undefined : rollNext(pass, draft, members))
   );
 };
+
+/** All that are outdated end together: as `Recreate` asks, or because the old and the new ones would be no group. */
+function restartAtOnce(
+  pass: Pass,
+  draft: Draft,
+  members: readonly ObservedMember[],
+): StepEnd | undefined {
+  const { update, tls } = pass.spec;
+  const speaksOtherwise = ({ pod }: ObservedMember) =>
+    pod !== undefined && speaksTls(pod) !== undefined && speaksTls(pod) !== tls.raft.enabled;
+  const isMeant = update.strategy === 'Recreate' || members.some(speaksOtherwise);
+  if (!isMeant || !update.allowDowntime || draft.isScaling) return undefined;
+  const next = members.find(
+    ({ pod }) =>
+      pod !== undefined && pod.metadata.deletionTimestamp === undefined && isOutdated(pass, pod),
+  );
+  return next?.pod && restart(pass, draft, next, next.pod, true);
+}
 
 /** Nobody that serves is restarted while members come and go, or while one is not there. */
 function isHeld(draft: Draft): boolean {
@@ -75,9 +97,11 @@ function rollNext(
   const isSettled = members.every((member) => hasStayed(pass, draft, member, outdated));
   if (!isSettled) return undefined;
   if (outdated.length === 0) {
-    finish(pass, draft);
-    return undefined;
+    const end = verifyUpgrade(pass, draft);
+    if (end === undefined) finish(pass, draft);
+    return end;
   }
+  if (soaks(pass, draft, members, outdated)) return undefined;
   const rank = ({ peerId, ordinal }: ObservedMember) =>
     peerId === group.leader?.peerId ? 1000 : group.voters.includes(peerId) ? 500 - ordinal : 0;
   const [next] = [...outdated].sort((a, b) => rank(a) - rank(b));
@@ -91,6 +115,29 @@ function rollNext(
     }
   }
   return restart(pass, draft, next, next.pod);
+}
+
+/** The first member with another image runs it alone for a while before the others follow. */
+function soaks(
+  pass: Pass,
+  draft: Draft,
+  members: readonly ObservedMember[],
+  outdated: readonly ObservedMember[],
+): boolean {
+  const [canary, ...others] = members.filter((member) => !outdated.includes(member));
+  if (draft.operation?.type !== 'Upgrade' || canary === undefined || others.length > 0)
+    return false;
+  const { canarySoakSeconds } = pass.spec.update;
+  const restMs = (readySinceMs(canary.pod) ?? pass.nowMs) + canarySoakSeconds * 1000 - pass.nowMs;
+  if (restMs <= 0) return false;
+  draft.upgradePhase = 'Soaking';
+  draft.canary = canary.name;
+  draft.progress = {
+    reason: 'Upgrading',
+    message: `${canary.name} runs the new image alone for ${canarySoakSeconds} s`,
+  };
+  lookAgain(draft, Math.max(restMs, 100));
+  return true;
 }
 
 /** Before the leader restarts, a member that runs with the new settings takes over. */
@@ -155,8 +202,16 @@ function targetOf(pass: Pass): string {
   ]);
 }
 
-function restart(pass: Pass, draft: Draft, member: ObservedMember, pod: Pod): StepEnd | undefined {
-  const isRunning = isReady(pod);
+function restart(
+  pass: Pass,
+  draft: Draft,
+  member: ObservedMember,
+  pod: Pod,
+  isAtOnce = false,
+): StepEnd | undefined {
+  const isBegun = isAtOnce && isUnderWay(pass, draft);
+  // The rest of those that end together is not asked for anew.
+  const isRunning = isReady(pod) && !isBegun;
   const isReturn = draft.failedImage !== undefined;
   const hold = isRunning && !isReturn ? reasonToWait(pass, draft) : undefined;
   if (hold !== undefined) {
@@ -174,15 +229,14 @@ function restart(pass: Pass, draft: Draft, member: ObservedMember, pod: Pod): St
   const before = isRunning ? backUpFirst(pass, draft) : undefined;
   if (before !== undefined) return before;
   begin(pass, draft, 'Restart');
-  const transfer = isRunning ? handOver(pass, draft, member) : undefined;
+  const transfer = isRunning && !isAtOnce ? handOver(pass, draft, member) : undefined;
   if (transfer !== undefined) {
     draft.progress ??= { reason: waitingReason(draft), message: 'the lead is handed over' };
     return transfer;
   }
   draft.progress = { reason: waitingReason(draft), message: `${pod.metadata.name} restarts` };
-  const refusal = isRunning
-    ? rejectionOf(pass, draft, `evict Pod/${pod.metadata.name}`)
-    : undefined;
+  const evicts = isRunning && !isAtOnce;
+  const refusal = evicts ? rejectionOf(pass, draft, `evict Pod/${pod.metadata.name}`) : undefined;
   if (refusal !== undefined) {
     note(draft, 'EvictionBlocked', refusal, 'Warning');
     lookAgain(draft, 5000);
@@ -195,10 +249,10 @@ function restart(pass: Pass, draft: Draft, member: ObservedMember, pod: Pod): St
     ...(pod.metadata.uid === undefined ? undefined : { uid: pod.metadata.uid }),
   };
   lookAgain(draft, pollMs);
-  if (isRunning) noteInterruption(pass, draft);
+  if (isRunning) noteInterruption(pass, draft, isAtOnce);
   note(draft, 'MemberRestarted', `${pod.metadata.name} restarts: ${draft.operation?.type ?? ''}`);
   return {
-    action: isRunning
+    action: evicts
       ? { kind: 'evict', target }
       : { kind: 'delete', propagation: 'background', target },
   };
@@ -209,6 +263,7 @@ function backUpFirst(pass: Pass, draft: Draft): StepEnd | undefined {
   if (!pass.spec.update.backupFirst || kindOfRestart(pass, draft) !== 'Upgrade') return undefined;
   const mark = `back-up ${targetOf(pass)}`;
   if (pass.seen.done.has(mark)) return undefined;
+  draft.upgradePhase = 'BackingUp';
   draft.progress = { reason: 'Upgrading', message: 'backing up before the image is changed' };
   const refusal = rejectionOf(pass, draft, 'back-up');
   if (refusal === undefined) return backUpAll(pass, draft, mark);
@@ -216,7 +271,11 @@ function backUpFirst(pass: Pass, draft: Draft): StepEnd | undefined {
   return {};
 }
 
-function noteInterruption({ podCount, group }: Pass, draft: Draft): void {
+function noteInterruption({ podCount, group }: Pass, draft: Draft, isAtOnce: boolean): void {
+  if (isAtOnce && podCount > 1) {
+    note(draft, 'QuorumWillPause', 'all members restart at once: clients wait');
+    return;
+  }
   if (podCount <= 1)
     note(draft, 'SingleMemberRestart', 'there is one member: clients wait while it restarts');
   if (group.voters.length === 2)
@@ -232,6 +291,11 @@ function reasonToWait(pass: Pass, draft: Draft): string | undefined {
   if (windows.length === 0 || isInMaintenanceWindow(windows, pass.nowMs)) return undefined;
   lookAgain(draft, 60_000);
   return 'waiting for a maintenance window of spec.update.maintenanceWindows';
+}
+
+/** Whether this very change has been begun. */
+function isUnderWay(pass: Pass, { operation }: Draft): boolean {
+  return operation?.step === 'Restart' && operation.target === targetOf(pass);
 }
 
 /** Notes what is going on before the first effect, so that another instance knows since when. */
@@ -260,6 +324,7 @@ function precheck(pass: Pass, draft: Draft): StepEnd | undefined {
   if (kindOfRestart(pass, draft) !== 'Upgrade') return undefined;
   const end = tryImage(pass, draft, hasReturn(pass, draft));
   if (end === undefined) return undefined;
+  draft.upgradePhase = 'Prechecking';
   begin(pass, draft, 'Precheck');
   if (draft.failedImage !== undefined) draft.operation = undefined;
   return end;
@@ -367,7 +432,9 @@ function awaitReady(
     };
   const canReturn = operation?.type === 'Upgrade' && hasReturn(pass, draft);
   if (!canReturn) reportProblem(draft, problem);
-  const elapsedMs = pass.nowMs - Date.parse(operation?.startedAt ?? '');
+  // Each member has its time: those before it, a soak and a budget that made it wait are not its own.
+  const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+  const elapsedMs = pass.nowMs - Math.max(Date.parse(operation?.startedAt ?? ''), createdMs);
   if (!(elapsedMs >= pass.spec.update.progressDeadlineSeconds * 1000)) return undefined;
   if (!canReturn) {
     stall(draft, 'ProgressDeadlineExceeded', detail);

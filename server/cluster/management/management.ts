@@ -131,12 +131,14 @@ export class ClusterManagement {
       : this.#refusal(changed);
   }
 
-  async removePeer(id: PeerId, force: boolean): Promise<ManagementAnswer> {
+  /** @param expectedIndex the index of the configuration that the caller has seen */
+  async removePeer(id: PeerId, force: boolean, expectedIndex?: Index): Promise<ManagementAnswer> {
     const peer = this.#addresses.find(id);
     if (peer === undefined) return refused(404, `Peer '${id}' is neither a member nor declared`);
     const removed = done({ result: `Peer ${id} removed` });
     if (peer.member === undefined) return removed;
-    const changed = await this.#change({ kind: 'remove', id, force }, membershipMs);
+    const change = { kind: 'remove', id, force, ...expected(expectedIndex) } as const;
+    const changed = await this.#change(change, membershipMs);
     return changed.kind === 'done' ? removed : this.#refusal(changed);
   }
 
@@ -175,7 +177,9 @@ export class ClusterManagement {
   }
 
   /** Takes this server out of the cluster; it goes on by itself and refuses writes. */
-  async leave(force: boolean): Promise<ManagementAnswer> {
+  async leave(force: boolean, given: Given = new Map()): Promise<ManagementAnswer> {
+    const fields = new Fields(given, ['expectedConfigurationIndex']);
+    const expectedIndex = fields.integer('expectedConfigurationIndex', 0);
     const { consensus, serverName } = this.#view;
     const leaving = done({ result: `Server ${serverName} leaving cluster` });
     const { configuration } = consensus.status();
@@ -183,22 +187,34 @@ export class ClusterManagement {
     const isMember = members.some(({ id }) => id === consensus.self);
     if (!isMember || members.length === 1) return leaving;
     this.#readiness.switchOff();
-    const answer = await this.#leave(force);
+    const answer = await this.#leave(force, expectedIndex);
     if (answer !== undefined) this.#readiness.switchOn();
     return answer ?? leaving;
   }
 
   /** Undefined: it has left. */
-  async #leave(force: boolean): Promise<ManagementAnswer | undefined> {
+  async #leave(
+    force: boolean,
+    expectedIndex: Index | undefined,
+  ): Promise<ManagementAnswer | undefined> {
     const { consensus } = this.#view;
-    const { configuration } = consensus.status();
+    const { configuration, configurationIndex } = consensus.status();
+    // Before the lead is given away.
+    if (expectedIndex !== undefined && expectedIndex !== configurationIndex)
+      return refused(409, `the configuration index is ${configurationIndex}, not ${expectedIndex}`);
     const hasOtherVoters = configuration.voters.some(({ id }) => id !== consensus.self);
     if (consensus.status().role === 'leader' && hasOtherVoters) {
       const outcome = await consensus.transferLeadership(undefined, handOverMs);
       if (outcome.kind !== 'transferred' && !force)
         return refused(409, 'Leadership could not be handed over; ?force=true leaves all the same');
     }
-    const change = { kind: 'remove', id: consensus.self, force, isLeaving: true } as const;
+    const change = {
+      kind: 'remove',
+      id: consensus.self,
+      force,
+      isLeaving: true,
+      ...expected(expectedIndex),
+    } as const;
     const changed = await this.#change(change, leaveMs);
     return changed.kind === 'done' ? undefined : this.#refusal(changed);
   }

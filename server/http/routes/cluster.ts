@@ -112,6 +112,16 @@ function switchOf(exchange: Exchange, name: string): boolean {
   throw badRequest(`Parameter '${name}' is '${value.slice(0, 60)}'; it must be true or false`);
 }
 
+/** @throws HttpRefusal for anything but a whole number from 0 */
+function expectedIndexOf(exchange: Exchange): number | undefined {
+  const name = 'expectedConfigurationIndex';
+  const value = new URLSearchParams(exchange.queryString).get(name);
+  if (value === null) return undefined;
+  const index = Number(value);
+  if (/^\d+$/.test(value) && Number.isSafeInteger(index)) return index;
+  throw badRequest(`Parameter '${name}' is '${value.slice(0, 60)}'; it must be a whole number`);
+}
+
 const done = (description: string): Answer => ({
   description,
   schema: { ...object({ result: text() }), additionalProperties: true },
@@ -161,6 +171,8 @@ const clusterGet: Route = {
   },
 };
 
+const expectedIndex = integer('Refused when the configuration is another one');
+
 const peerBody = object(
   {
     peerId: text('<host>_<raftPort>'),
@@ -168,7 +180,7 @@ const peerBody = object(
     name: text('For people'),
     priority: integer('The highest one is preferred as leader'),
     learner: flag('It gets the log and does not vote'),
-    expectedConfigurationIndex: integer('Refused when the configuration is another one'),
+    expectedConfigurationIndex: expectedIndex,
     timeoutMs: integer('Wait until it has caught up'),
   },
   ['name', 'priority', 'learner', 'expectedConfigurationIndex', 'timeoutMs'],
@@ -228,11 +240,18 @@ const removePeer = management(
     id: 'removeClusterPeer',
     summary: 'Removes a member',
     ...optional,
-    ...forced,
+    query: {
+      ...forced.query,
+      expectedConfigurationIndex: expectedIndex,
+    },
     answer: done('It is none'),
   },
   (cluster, exchange) =>
-    cluster.management.removePeer(exchange.parameters['peerId'] ?? '', switchOf(exchange, 'force')),
+    cluster.management.removePeer(
+      exchange.parameters['peerId'] ?? '',
+      switchOf(exchange, 'force'),
+      expectedIndexOf(exchange),
+    ),
 );
 
 const promotePeer = management(
@@ -280,11 +299,13 @@ const leave = management(
   {
     id: 'leaveCluster',
     summary: 'Removes this server from the cluster',
+    body: object({ expectedConfigurationIndex: expectedIndex }, ['expectedConfigurationIndex']),
     ...optional,
     ...forced,
+    example: { body: { 'application/json': {} } },
     answer: done('It has left'),
   },
-  (cluster, exchange) => cluster.management.leave(switchOf(exchange, 'force')),
+  (cluster, exchange, body) => cluster.management.leave(switchOf(exchange, 'force'), body),
 );
 
 const prepareStop = management(

@@ -161,4 +161,16 @@ test('what cannot be done now is 409 or 503 with the reason, on any member', asy
     4,
     'the index goes to consensus as it came',
   );
+  const path = `cluster/peer/${third.id}?expectedConfigurationIndex`;
+  await cluster.door(1).ask('DELETE', `${path}=5`);
+  const removal = second.changes.at(-1);
+  assert.equal(removal?.kind === 'remove' && removal.expectedIndex, 5);
+  for (const wrong of ['-1', '1.5', 'x', ''])
+    assert.equal((await cluster.door(1).ask('DELETE', `${path}=${wrong}`)).status, 400, wrong);
+  const count = second.changes.length;
+  const body = { expectedConfigurationIndex: 1_000_000 };
+  const left = await cluster.door(1).ask('POST', 'cluster/leave', { body });
+  assert.equal(left.status, 409, left.text);
+  assert.match(left.text, /not 1000000/);
+  assert.equal(second.changes.length, count, 'nothing was asked of consensus');
 });

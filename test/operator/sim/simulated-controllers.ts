@@ -28,6 +28,8 @@ export class SimulatedControllers {
   readonly crashingImages = new Set<string>();
   /** Pods whose node is away: nothing of them runs. */
   readonly stopped = new Set<string>();
+  /** Claims, by uid, whose volume lies on a node that is gone. */
+  readonly strandedClaims = new Set<string>();
   canGrow = true;
   /** Archives outside of the members. */
   readonly streams = new SimulatedStreams();
@@ -108,6 +110,9 @@ export class SimulatedControllers {
     const podName = `${name}-${ordinal}`;
     const pod = this.#api.find('Pod', podName, namespace);
     if (pod === undefined) {
+      // As the real one: no pod for a claim that is ending.
+      const claim = this.#api.find('PersistentVolumeClaim', `data-${podName}`, namespace);
+      if (claim?.metadata.deletionTimestamp !== undefined) return;
       for (const template of spec.volumeClaimTemplates ?? [])
         this.#ensureClaim(set, template, ordinal);
       this.#api.put(podOf(set, spec.template, revision, ordinal));
@@ -145,6 +150,17 @@ export class SimulatedControllers {
     const containers = (pod.spec as unknown as Template['spec']).containers;
     const image = containers.find((container) => container.name === 'server')?.image ?? '';
     const present = pod.status as { podIP?: string } | undefined;
+    const ownClaim = this.#api.find('PersistentVolumeClaim', `data-${name}`, namespace);
+    // A pod that waits for its volume waits on when the claim goes.
+    const isStranded =
+      ownClaim === undefined
+        ? JSON.stringify(pod.status ?? {}).includes('"reason":"Unschedulable"')
+        : this.strandedClaims.has(ownClaim.metadata.uid ?? '');
+    if (present?.podIP === undefined && isStranded) {
+      if (present === undefined)
+        this.#api.change('Pod', name, { status: unschedulable(this.#now()) }, namespace);
+      return;
+    }
     if (present?.podIP === undefined) {
       const waiting = this.missingImages.has(image)
         ? { reason: 'ErrImagePull', message: `no image ${image}` }
@@ -230,6 +246,20 @@ export class SimulatedControllers {
       namespace,
     );
   }
+}
+
+/** What the scheduler says of a pod whose volume lies elsewhere. */
+function unschedulable(nowMs: number) {
+  return {
+    phase: 'Pending',
+    conditions: [
+      {
+        ...condition('PodScheduled', 'False', nowMs),
+        reason: 'Unschedulable',
+        message: '0/3 nodes are available: 3 node(s) had volume node affinity conflict.',
+      },
+    ],
+  };
 }
 
 function ordinalOf(set: string, { metadata }: StoredObject): number | undefined {

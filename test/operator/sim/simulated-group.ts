@@ -110,6 +110,8 @@ export class SimulatedGroup {
       leaderReady: isLeader,
       leaderId: this.#isAdmitted(id) ? (this.leader ?? null) : null,
       currentTerm: this.term,
+      commitIndex: this.index,
+      storageId: this.#running.get(id),
       configurationIndex: this.index,
       joint: false,
       admitted: this.#isAdmitted(id),
@@ -131,8 +133,10 @@ export class SimulatedGroup {
     this.#elect();
     const path = url.pathname.replace('/api/v1/cluster', '');
     if (this.leader === undefined) return refused(503, 'no leader');
-    const wanted = body['expectedConfigurationIndex'];
-    if (wanted !== undefined && wanted !== this.index) return refused(409, 'another configuration');
+    const query = url.searchParams.get('expectedConfigurationIndex') ?? undefined;
+    const wanted = body['expectedConfigurationIndex'] ?? query;
+    if (wanted !== undefined && Number(wanted) !== this.index)
+      return refused(409, 'another configuration');
     if (path === '/peer') return this.#add(String(body['peerId']));
     const promoted = /^\/peer\/([^/]+)\/promote$/.exec(path)?.[1];
     if (promoted !== undefined)

@@ -50,6 +50,10 @@ export class SimulatedMembers implements MemberTransport {
   /** Archives of every database, and what its log of events holds. */
   readonly archives: { readonly lastModified: number }[] = [];
   readonly events: object[] = [];
+  /** Databases that were compared, in order, and what that comes to. */
+  readonly verified: string[] = [];
+  comparison = 'ALL_CONSISTENT';
+  databaseBytes = 1000;
   /** Every member has them. */
   databases: readonly string[] = ['orders'];
   readonly course: BackupCourse;
@@ -216,6 +220,11 @@ export class SimulatedMembers implements MemberTransport {
     if (pathname === '/api/v1/login') return this.#login(member, request.headers);
     const token = /^Bearer (.*)$/.exec(request.headers['Authorization'] ?? '')?.[1] ?? '';
     if (member.tokens.get(token) !== member.volume.password) return { status: 401, body: '{}' };
+    if (pathname.startsWith('/api/v1/cluster/verify/')) {
+      this.verified.push(pathname.slice('/api/v1/cluster/verify/'.length));
+      return answer({ overallStatus: this.comparison });
+    }
+    if (pathname.startsWith('/api/v1/query/')) return answer([{ size: this.databaseBytes }]);
     if (pathname.startsWith('/api/v1/cluster')) return this.#group(member, request, url);
     if (pathname === '/api/v1/server/users') {
       const { password } = JSON.parse(request.body ?? '') as { password: string };
