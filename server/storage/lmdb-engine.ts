@@ -277,8 +277,10 @@ export class LmdbEngine implements StorageEngine {
   // --- writing
 
   apply(entries: readonly LogEntry[], isAlone = false): Promise<void> {
-    const isLarge = entries.some((entry) => entry.operations.length > operationsPerSlice);
     const records = this.#recordsOf(entries);
+    // One long text may have a million terms.
+    const isLarge =
+      records === 'alone' || entries.some((entry) => entry.operations.length > operationsPerSlice);
     const isOnly = records === 'alone' && entries.length === 1;
     const prepare = isLarge
       ? (commit: CommitBuilder) => this.#applyInSlices(commit, entries, isOnly)

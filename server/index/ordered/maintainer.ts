@@ -130,8 +130,8 @@ function deriveOne(
   memory?.changed(version, rid);
   const old = before === undefined ? noKeys : index.keysOf(before);
   const now = after === undefined ? noKeys : index.keysOf(after);
-  const wasThere = keySet(old);
-  const staysThere = keySet(now);
+  const wasThere = now.length === 0 ? isAbsent : keySet(old);
+  const staysThere = old.length === 0 ? isAbsent : keySet(now);
   for (let i = 0; i < old.length; i++) {
     const key = old[i] as Uint8Array;
     if (staysThere(key)) continue;
@@ -146,8 +146,13 @@ function deriveOne(
   }
 }
 
+function isAbsent(): boolean {
+  return false;
+}
+
 /** Whether a key is among `keys`; hashed for lists that are not tiny (BY ITEM). */
 function keySet(keys: readonly Uint8Array[]): (key: Uint8Array) => boolean {
+  if (keys.length === 0) return isAbsent;
   if (keys.length <= 8) {
     return (key) => {
       for (let i = 0; i < keys.length; i++) {

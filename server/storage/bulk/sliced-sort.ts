@@ -1,7 +1,7 @@
 import type { Timers } from '#core/runtime.ts';
 
 /** Items sorted or merged between two turns of the event loop: a millisecond or two. */
-const itemsPerSlice = 2048;
+export const itemsPerSlice = 2048;
 
 /** Compares two items by their numbers. */
 type Compare = (a: number, b: number) => number;
@@ -32,7 +32,8 @@ export async function orderInSlices(
   return from;
 }
 
-function isInOrder(run: Uint32Array, compare: Compare): boolean {
+/** Whether the items stand in their order already. */
+export function isInOrder(run: Uint32Array, compare: Compare): boolean {
   for (let at = 1; at < run.length; at += 1)
     if (compare(run[at - 1] as number, run[at] as number) > 0) return false;
   return true;

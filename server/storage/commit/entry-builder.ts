@@ -6,7 +6,7 @@ import type { IndexTarget } from '../index-target.ts';
 import type { IndexBuilds } from './index-builds.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
-import { copyInto, IxKey, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
+import { IxKey, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
 import type { UniqueEntryCache } from '../read/unique-entry-cache.ts';
 import { putEmpty, putLast, removal, type Write } from '../checkpoint/write-batch.ts';
 
@@ -173,8 +173,11 @@ function isOfUnique({ target }: EntryRun): boolean {
 }
 
 export function withRid(key: Uint8Array, rid: Rid): Uint8Array {
-  const whole = new Uint8Array(key.length + ridSize);
-  writeRid(whole, copyInto(whole, 0, key), rid);
+  const { length } = key;
+  const whole = new Uint8Array(length + ridSize);
+  // Here, not in a function for all: that one meets every kind of array, and takes 20 ns a byte then.
+  for (let i = 0; i < length; i += 1) whole[i] = key[i] as number;
+  writeRid(whole, length, rid);
   return whole;
 }
 

@@ -82,7 +82,7 @@ export class IxKey implements Key {
 }
 
 /** For a key a loop is cheaper than a view and a call. @returns the end */
-export function copyInto(target: Uint8Array, start: number, bytes: Uint8Array): number {
+function copyInto(target: Uint8Array, start: number, bytes: Uint8Array): number {
   const length = bytes.length;
   if (length > 64) target.set(bytes, start);
   else for (let i = 0; i < length; i++) target[start + i] = bytes[i] as number;
