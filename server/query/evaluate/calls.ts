@@ -47,7 +47,7 @@ function asWritten(name: string, suggestion: string): string {
 
 function arityMessage(definition: ScalarFunction, argumentCount: number): string {
   const isMethod = definition.name.startsWith('.');
-  const receiver = isMethod ? 1 : 0;
+  const receiver = isMethod || definition.takesRecord === true ? 1 : 0;
   const min = definition.arity.min - receiver;
   const max = definition.arity.max - receiver;
   const count =

@@ -23,6 +23,8 @@ export interface ScalarFunction {
   readonly mayTakeLong?: boolean;
   /** A call on a large value works in turns by itself, where it can; others are then remembered by whoever calls. */
   readonly worksInTurns?: boolean;
+  /** The analyzer puts the current record before what was written. */
+  readonly takesRecord?: boolean;
   /** As documented, for arity errors: `substring(from [, to])`. */
   readonly syntax: string;
   /**

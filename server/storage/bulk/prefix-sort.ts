@@ -68,8 +68,7 @@ async function sortEqual(
         timers,
       );
       const copy = group.slice();
-      for (let at = 0; at < inner.length; at += 1)
-        group[at] = copy[inner[at] as number] as number;
+      for (let at = 0; at < inner.length; at += 1) group[at] = copy[inner[at] as number] as number;
     } else if (group.length > 1 && !isInOrder(group, compareRest)) group.sort(compareRest);
     untilYield -= end - start;
     if (untilYield > 0) continue;

@@ -125,7 +125,7 @@ function search(
     const rid = ridArgument(args[0] ?? null);
     return rid !== undefined && hits !== undefined && placeOf(hits, rid) >= 0;
   });
-  return { ...definition, worksInTurns: true };
+  return { ...definition, worksInTurns: true, takesRecord: true };
 }
 
 /** Arguments: the call, the record, and what the call was given. */

@@ -127,6 +127,7 @@ function fused(args: readonly Value[], context: EvaluationContext): Value {
   if (sources.length < 2) throw refusal(`${what} requires at least two sources`);
   const kind = wordArgument(options.get('fusion') ?? 'RRF', what, ['RRF', 'DBSF', 'LINEAR']);
   const k = numberArgument(options.get('k') ?? 60, what);
+  if (!(k >= 0)) throw refusal(`${what} requires k of at least 0, not ${k}`);
   const weights = weightsIn(options.get('weights') ?? null, sources.length, what);
   const byRid = new Map<number, Fused>();
   sources.forEach((rows, source) => {
@@ -139,7 +140,10 @@ function fused(args: readonly Value[], context: EvaluationContext): Value {
       else byRid.set(rid, { row, score });
     });
   });
-  const ranked = [...byRid.values()].sort((a, b) => b.score - a.score);
+  // What scores alike goes by record id.
+  const ranked = [...byRid]
+    .sort(([ridA, a], [ridB, b]) => b.score - a.score || ridA - ridB)
+    .map(([, found]) => found);
   const limit = options.get('limit') ?? null;
   const kept = grouped(ranked, options, what).slice(
     0,
@@ -195,6 +199,7 @@ function grouped(ranked: readonly Fused[], options: ValueMap, what: string): rea
   if (groupBy === null) return ranked;
   const property = textArgument(groupBy, what);
   const groupSize = integerArgument(options.get('groupSize') ?? 1, what);
+  if (groupSize < 1) throw refusal(`${what}: groupSize must be at least 1, not ${groupSize}`);
   const counts = new Map<unknown, number>();
   return ranked.filter(({ row }) => {
     const key = valueKey(propertyIn(row, property));
