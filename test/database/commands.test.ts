@@ -295,3 +295,25 @@ test('transient keys end with their database, and with the server', async () => 
   await data.reopen();
   assert.equal(await value('GET k'), null);
 });
+
+test('a text of megabytes is looked at once, however it goes on', async () => {
+  const many = 2_000_000;
+  // Each of these brackets looked for its end in all of the rest: half an hour.
+  await refused(`HGET Account${'['.repeat(many)} 1`, /Type 'Account\[+\.\.\.' was not found/);
+  await refused(`HGET Account[id${']'.repeat(many)} 1`, /not found/);
+  await refused(`GET "${'\\x4'.repeat(many / 2)}`, /the quotes are not closed/);
+  await refused(`HSET Account {${"'".repeat(many)}}`, /expected a name in double quotes/);
+  await refused(`HSET Account {${'a '.repeat(many / 2)}}`, /expected a name in double quotes/);
+});
+
+test('objects may have bare keys and single quotes, and nothing else is changed in them', async () => {
+  await value(
+    `HSET Account {id: 900, code : 'it\\'s "x"', $a-1: "k: 'v'", list: ['a', true, null, {b:'\\n'}]}`,
+  );
+  const record = JSON.parse(String(await value('HGET Account[id] 900')));
+  assert.deepEqual(
+    [record.code, record['$a-1'], record.list],
+    [`it's "x"`, "k: 'v'", ['a', true, null, { b: '\n' }]],
+  );
+  await refused("HSET Account {id: 'x}", /not closed|expected a name/);
+});

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { HttpClient, startServer } from '../support/server-process.ts';
+import { freePort, HttpClient, startServer } from '../support/server-process.ts';
+import { agentCases, prepareAgents } from './agents.ts';
 import { readCalls } from './calls.ts';
 import { Prober, type Stall } from './probe.ts';
 import { loadRows, statements } from './statements.ts';
@@ -11,6 +12,7 @@ import { databaseName, loadValues } from './values.ts';
 /*
  * npm run stall: the longest turns of the event loop that single calls and statements cause, on the largest values that limits
  * allow. `--type T,U` and `--only TEXT` choose expressions, `--calls FILE` others, `--above MS` prints the longer ones at once.
+ * `--agents` tries the doors of agents and keys instead.
  */
 
 const password = 'stall-password';
@@ -22,10 +24,12 @@ const { values: options } = parseArgs({
     profile: { type: 'string' },
     calls: { type: 'string' },
     statements: { type: 'boolean', default: false },
+    agents: { type: 'boolean', default: false },
     out: { type: 'string' },
   },
 });
 const watchPort = 20_000 + Math.floor(Math.random() * 20_000);
+const wirePort = await freePort();
 const rootPath = mkdtempSync(join(tmpdir(), 'polyad-stall-'));
 const server = await startServer({
   rootPath,
@@ -38,15 +42,22 @@ const server = await startServer({
       : ['--cpu-prof', '--cpu-prof-dir', options.profile, '--cpu-prof-interval', '500']),
   ],
   environment: { STALL_PORT: String(watchPort) },
+  settings: options.agents
+    ? {
+        'service.server.plugins': 'redis:redis',
+        'service.redis.host': '127.0.0.1',
+        'service.redis.port': String(wirePort),
+      }
+    : {},
 });
 const stalls: Stall[] = [];
 try {
-  const wanted = [...readCalls(options.calls)]
+  const wanted = (options.agents ? [] : [...readCalls(options.calls)])
     .filter(([type]) => options.type === '' || options.type.split(',').includes(type))
     .map(([type, texts]) => [type, texts.filter((text) => text.includes(options.only))] as const)
     .filter(([, texts]) => texts.length > 0);
   const client = new HttpClient(server.port, 'root', password);
-  await loadValues(client, (type) => wanted.some(([name]) => name === type));
+  if (!options.agents) await loadValues(client, (type) => wanted.some(([name]) => name === type));
   const prober = new Prober(server.port, watchPort);
   for (const [type, texts] of wanted) {
     for (const text of texts) {
@@ -67,6 +78,16 @@ try {
       const stall = await prober.during(text, () => ask(text, body));
       stalls.push(stall);
       process.stdout.write(`${lineOf(stall)}\n`);
+    }
+  }
+  if (options.agents) {
+    const doors = { port: server.port, wirePort, password, client };
+    await prepareAgents(doors);
+    for (const { name, run } of agentCases(doors)) {
+      if (!name.includes(options.only)) continue;
+      const stall = await prober.during(name, run);
+      stalls.push(stall);
+      if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
     }
   }
   prober.end();

@@ -40,25 +40,74 @@ function parsed(text: string): Value {
   }
 }
 
-const token =
-  /"(?:[^"\\]|\\.)*"|'((?:[^'\\]|\\.)*)'|([A-Za-z_$][\w$-]*)(?=\s*:)|[^"'A-Za-z_$]+|[A-Za-z_$][\w$-]*/gsy;
+const doubleQuote = 34;
+const singleQuote = 39;
+const colon = 58;
+const backslash = 92;
 
-/** The text with its single quotes doubled and its bare keys quoted; undefined when there is nothing to change. */
+/** The text with its single quotes doubled and its bare keys quoted; undefined when there is nothing to change, or a text without end. */
 function strictForm(text: string): string | undefined {
   let strict = '';
-  token.lastIndex = 0;
-  let end = 0;
-  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
-    const [whole, single, key] = match;
-    if (single !== undefined) strict += doubleQuoted(single);
-    else strict += key === undefined ? whole : JSON.stringify(key);
-    end = token.lastIndex;
+  /** What is before it stands in `strict`. */
+  let from = 0;
+  let at = 0;
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    const start = at;
+    if (unit === doubleQuote || unit === singleQuote) {
+      at = endOfQuotes(text, at);
+      if (at > text.length) return undefined;
+      if (unit === doubleQuote) continue;
+      strict += text.slice(from, start) + doubleQuoted(text.slice(start + 1, at - 1));
+      from = at;
+    } else if (isNameStart(unit)) {
+      at = endOfName(text, at);
+      if (!isColonNext(text, at)) continue;
+      strict += `${text.slice(from, start)}"${text.slice(start, at)}"`;
+      from = at;
+    } else at += 1;
   }
-  return end < text.length || strict === text ? undefined : strict;
+  return from === 0 ? undefined : strict + text.slice(from);
+}
+
+/** Behind the quotes that open at `start`; beyond the text when they are not closed. */
+function endOfQuotes(text: string, start: number): number {
+  const quote = text.charCodeAt(start);
+  let at = start + 1;
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    at += unit === backslash ? 2 : 1;
+    if (unit === quote) return at;
+  }
+  return text.length + 1;
+}
+
+function isNameStart(unit: number): boolean {
+  // A to Z, a to z, `_`, `$`.
+  return (unit >= 65 && unit <= 90) || (unit >= 97 && unit <= 122) || unit === 95 || unit === 36;
+}
+
+function endOfName(text: string, start: number): number {
+  let at = start + 1;
+  for (let unit = text.charCodeAt(at); isInName(unit); ) unit = text.charCodeAt(++at);
+  return at;
+}
+
+function isInName(unit: number): boolean {
+  // Digits and `-`, too.
+  return isNameStart(unit) || (unit >= 48 && unit <= 57) || unit === 45;
+}
+
+function isColonNext(text: string, from: number): boolean {
+  let at = from;
+  for (let unit = text.charCodeAt(at); unit === 32 || (unit >= 9 && unit <= 13); )
+    unit = text.charCodeAt(++at);
+  return text.charCodeAt(at) === colon;
 }
 
 /** The inside of a text in single quotes as a text in double ones. */
 function doubleQuoted(inside: string): string {
+  if (!/["\\]/.test(inside)) return `"${inside}"`;
   const text = inside.replace(/\\'|"/g, (part) => (part === '"' ? '\\"' : "'"));
   return `"${text}"`;
 }

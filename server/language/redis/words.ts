@@ -24,13 +24,38 @@ export function splitLines(text: string): readonly Line[] {
   return lines;
 }
 
-const closing: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
+const tab = 9;
+const lineFeed = 10;
+const carriageReturn = 13;
+const blank = 32;
+const doubleQuote = 34;
+const hash = 35;
+const singleQuote = 39;
+const slash = 47;
+const openBracket = 91;
+const backslash = 92;
+const closeBracket = 93;
+const openBrace = 123;
+const closeBrace = 125;
+
 const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' };
 const hexByte = /^[0-9a-fA-F]{2}$/;
 
+function isBlank(unit: number): boolean {
+  return unit === blank || unit === lineFeed || unit === carriageReturn || unit === tab;
+}
+
+function isQuote(unit: number): boolean {
+  return unit === doubleQuote || unit === singleQuote;
+}
+
+/** Looks at each unit once, whatever the text: texts of megabytes come from outside. */
 class LineScanner {
   readonly #text: string;
   #at = 0;
+  /** The next `]` and the next line end, when they were last looked for. */
+  #closeAt = -1;
+  #lineEndAt = -1;
 
   constructor(text: string) {
     this.#text = text;
@@ -57,10 +82,10 @@ class LineScanner {
   }
 
   #word(): string {
-    const first = this.#text[this.#at];
-    if (first === '"' || first === "'") return this.#quoted(first);
+    const first = this.#text.charCodeAt(this.#at);
+    if (isQuote(first)) return this.#quoted(first);
     const start = this.#at;
-    if (first === '{' || first === '[') {
+    if (first === openBrace || first === openBracket) {
       this.#nested();
       this.#requireWordEnd(start);
     } else this.#passPlain();
@@ -69,74 +94,85 @@ class LineScanner {
 
   /** To the next blank; the properties of an address may have blanks around them: `Type[first, last]`. */
   #passPlain(): void {
-    while (this.#at < this.#text.length && !this.#isBlank()) {
-      if (this.#text[this.#at] === '[') this.#at = this.#endOfBrackets() ?? this.#at;
-      this.#at += 1;
+    const text = this.#text;
+    let at = this.#at;
+    while (at < text.length) {
+      const unit = text.charCodeAt(at);
+      if (isBlank(unit)) break;
+      if (unit === openBracket) at = this.#endOfBrackets(at) ?? at;
+      at += 1;
     }
+    this.#at = at;
   }
 
-  #endOfBrackets(): number | undefined {
-    const end = this.#text.indexOf(']', this.#at);
-    if (end < 0) return undefined;
-    const lineEnd = this.#text.indexOf('\n', this.#at);
-    return lineEnd >= 0 && lineEnd < end ? undefined : end;
+  /** Of the bracket at `at`, on its line. What was found is kept: of a million brackets without an end each would look for it. */
+  #endOfBrackets(at: number): number | undefined {
+    const text = this.#text;
+    if (this.#closeAt < at) this.#closeAt = placeOf(text, ']', at);
+    if (this.#lineEndAt < at) this.#lineEndAt = placeOf(text, '\n', at);
+    return this.#closeAt < Math.min(this.#lineEndAt, text.length) ? this.#closeAt : undefined;
   }
 
   /** From a brace or bracket to the one that closes it; texts inside are passed over. */
   #nested(): void {
+    const text = this.#text;
     const start = this.#at;
-    const open: string[] = [];
-    while (this.#at < this.#text.length) {
-      const character = this.#text[this.#at] as string;
-      if (character === '"' || character === "'") {
-        this.#passText(character);
+    const open: number[] = [];
+    while (this.#at < text.length) {
+      const unit = text.charCodeAt(this.#at);
+      if (isQuote(unit)) {
+        this.#passText(unit);
         continue;
       }
       this.#at += 1;
-      const close = closing[character];
-      if (close !== undefined) open.push(close);
-      else if (character === open.at(-1)) open.pop();
+      if (unit === openBrace) open.push(closeBrace);
+      else if (unit === openBracket) open.push(closeBracket);
+      else if (unit === open[open.length - 1]) open.pop();
       if (open.length === 0) return;
     }
-    throw this.#fault(`'${this.#text[start]}' is not closed`, start);
+    throw this.#fault(`'${text[start]}' is not closed`, start);
   }
 
-  #passText(quote: string): void {
+  #passText(quote: number): void {
+    const text = this.#text;
     const start = this.#at;
-    this.#at += 1;
-    while (this.#at < this.#text.length) {
-      const character = this.#text[this.#at];
-      this.#at += character === '\\' ? 2 : 1;
-      if (character === quote) return;
+    let at = start + 1;
+    while (at < text.length) {
+      const unit = text.charCodeAt(at);
+      at += unit === backslash ? 2 : 1;
+      if (unit !== quote) continue;
+      this.#at = at;
+      return;
     }
     throw this.#fault('the quotes are not closed', start);
   }
 
-  #quoted(quote: string): string {
+  #quoted(quote: number): string {
+    const text = this.#text;
     const start = this.#at;
     this.#at += 1;
     let word = '';
     let from = this.#at;
     for (;;) {
-      const character = this.#text[this.#at];
-      if (character === undefined) throw this.#fault('the quotes are not closed', start);
-      if (character === quote) break;
+      if (this.#at >= text.length) throw this.#fault('the quotes are not closed', start);
+      const unit = text.charCodeAt(this.#at);
+      if (unit === quote) break;
       this.#at += 1;
-      if (character !== '\\') continue;
-      word += this.#text.slice(from, this.#at - 1) + this.#escaped(quote);
+      if (unit !== backslash) continue;
+      word += text.slice(from, this.#at - 1) + this.#escaped(quote);
       from = this.#at;
     }
-    word += this.#text.slice(from, this.#at);
+    word += text.slice(from, this.#at);
     this.#at += 1;
     this.#requireWordEnd(start);
     return word;
   }
 
   /** What an escape stands for; in single quotes only the quote itself and `\` can be escaped. */
-  #escaped(quote: string): string {
+  #escaped(quote: number): string {
     const character = this.#text[this.#at] ?? '';
     this.#at += 1;
-    if (quote === "'")
+    if (quote === singleQuote)
       return character === "'" || character === '\\' ? character : `\\${character}`;
     const hex = this.#text.slice(this.#at, this.#at + 2);
     if (character === 'x' && hexByte.test(hex)) {
@@ -147,32 +183,38 @@ class LineScanner {
   }
 
   #requireWordEnd(start: number): void {
-    if (this.#at < this.#text.length && !this.#isBlank())
+    if (this.#at < this.#text.length && !isBlank(this.#text.charCodeAt(this.#at)))
       throw this.#fault('a blank is missing after the word that begins here', start);
   }
 
   #isComment(): boolean {
-    return this.#text[this.#at] === '#' || this.#text.startsWith('//', this.#at);
+    const unit = this.#text.charCodeAt(this.#at);
+    return unit === hash || (unit === slash && this.#text.charCodeAt(this.#at + 1) === slash);
   }
 
   #skipLine(): void {
-    while (this.#at < this.#text.length && !this.#isLineEnd()) this.#at += 1;
+    this.#at = placeOf(this.#text, '\n', this.#at);
   }
 
   #skipBlanks(): void {
-    while (this.#at < this.#text.length && this.#isBlank() && !this.#isLineEnd()) this.#at += 1;
+    const text = this.#text;
+    let at = this.#at;
+    for (let unit = text.charCodeAt(at); isBlank(unit) && unit !== lineFeed; )
+      unit = text.charCodeAt(++at);
+    this.#at = at;
   }
 
   #isLineEnd(): boolean {
-    return this.#text[this.#at] === '\n';
-  }
-
-  #isBlank(): boolean {
-    const character = this.#text[this.#at];
-    return character === ' ' || character === '\t' || character === '\r' || character === '\n';
+    return this.#text.charCodeAt(this.#at) === lineFeed;
   }
 
   #fault(problem: string, offset: number): DatabaseError {
     return syntaxError({ text: this.#text, offset, problem });
   }
+}
+
+/** The length of the text when there is none. */
+function placeOf(text: string, sign: string, from: number): number {
+  const at = text.indexOf(sign, from);
+  return at < 0 ? text.length : at;
 }

@@ -44,6 +44,9 @@ export async function readResource(
   return JSON.stringify({ contents: [{ uri, mimeType, text }] });
 }
 
+/** A longer one names nothing: a character of a name is at most 12 of an address, and names have at most 256. */
+const uriLengthMax = 4096;
+
 const none = new Arguments(new Map());
 
 function notFound(uri: string): RpcFailure {
@@ -52,6 +55,7 @@ function notFound(uri: string): RpcFailure {
 
 /** The database of `service://{database}/schema`; undefined for any other address. */
 function databaseOf(uri: string): string | undefined {
+  if (uri.length > uriLengthMax) return undefined;
   const encoded = /^service:\/\/([^/?#]+)\/schema$/.exec(uri)?.[1];
   if (encoded === undefined) return undefined;
   try {
