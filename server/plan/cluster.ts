@@ -42,6 +42,7 @@ import {
 } from '#config/server-settings.ts';
 import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { collectWithoutHelpers } from '#platform/collector-helpers.ts';
 import { makeDirectories } from '#platform/files.ts';
 import type { DatabasesLog } from '#database/catalogue/databases.ts';
 import type { Replication } from '#database/catalogue/replication.ts';
@@ -357,6 +358,7 @@ export class ClusterPlan {
       nowMs: systemRuntime.clock.now(),
       warn: (text) => log.warn(text),
     });
+    collectWithoutHelpers();
     try {
       const consensus = await WorkerConsensus.start(options, {
         log: (level, text) => log[level](text),

@@ -10,6 +10,7 @@ import { findPackageJSON } from 'node:module';
 /** What each leans on; undefined: on nothing but our own code. */
 const leansOn = {
   'code-optimization': 'v8',
+  'collector-helpers': 'v8',
   'heap-growth': 'v8',
   'tick-shape': 'v8',
   'write-instructions': 'lmdb',
