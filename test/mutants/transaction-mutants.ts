@@ -69,7 +69,7 @@ export const transactionMutants: readonly Mutant[] = [
       replication(
         'group-commit.ts',
         'proposal.unknown(\n          ',
-        "proposal.lost(notCommitted('no quorum')); else void (\n          ",
+        "proposal.lost(notCommitted('no quorum')); else String(\n          ",
       ),
     ],
     finder: transactions('after the deadline'),
@@ -252,5 +252,11 @@ export const transactionMutants: readonly Mutant[] = [
       },
     ],
     finder: tests('test/cluster/doors/reads.test.ts', 'a write and a session'),
+  },
+  {
+    name: 'B12',
+    says: 'a stop leaves who waits for a place in the log',
+    edits: [replication('group-commit.ts', ', ...[...this.#unanswered].flat()]', ']')],
+    finder: tests('test/cluster/replication/group-commit.test.ts'),
   },
 ];

@@ -2,13 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printHistory } from '#test/history/history.ts';
+import { DatabaseSimulation, databaseOptionsOf } from './databases/simulation.ts';
 import { Ledger, type LedgerSum, treeOf } from './simulation/ledger.ts';
 import { optionsOf } from './simulation/options.ts';
 import { labels, Simulation } from './simulation/simulation.ts';
 
 // npm run simulate -- [--seeds 2000] [--from 1] [--hours H] [--first] [--ledger FILE] [--history FILE]
 // Whole groups in virtual time: real cores and logs, simulated disks and links, faults by the seed (simulation/options.ts). A tick stands
-// for 50 ms. One seed in a hundred runs twice and must give the same events. `--hours` goes on from seed to seed for so long, `--first`
+// for 50 ms. One seed in ten runs again with real databases in place of registers (databases/simulation.ts), as `--databases` says for all.
+// One seed in a hundred runs twice and must give the same events. `--hours` goes on from seed to seed for so long, `--first`
 // stops at the first failure, `--history` keeps what the clients of a failed seed saw. `--ledger` enters what ran into a file, a line for
 // every 500 seeds, and tells the sums of it: of all, and of the tree that ran last; without `--from` it goes on where the ledger ends.
 const { values } = parseArgs({
@@ -17,14 +19,18 @@ const { values } = parseArgs({
     from: { type: 'string' },
     hours: { type: 'string' },
     first: { type: 'boolean', default: false },
+    databases: { type: 'boolean', default: false },
     ledger: { type: 'string' },
     history: { type: 'string' },
   },
 });
 const tickMs = 50;
 const twiceEvery = 100;
+const databasesEvery = values.databases ? 1 : 10;
 /** Of all seeds: who does too little tests nothing, and each label must be seen (ha-testing.md 3.5, 3.7). */
 const idlePercentMax = 5;
+/** Their runs are short, and begin with a schema. */
+const realIdlePercentMax = 15;
 const labelPercentMin = 1;
 const seedsThatTell = 1000;
 
@@ -40,6 +46,8 @@ const seen = new Map(labels.map((label) => [label, 0]));
 let seeds = 0;
 let ticks = 0;
 let idle = 0;
+/** With real databases: seeds, and what their clients were told. */
+const real = { seeds: 0, idle: 0, ok: 0, failed: 0, unknown: 0 };
 const entered = { seeds: 0, ticks: 0, failed: 0 };
 
 function isOver(): boolean {
@@ -48,7 +56,7 @@ function isOver(): boolean {
   return seeds >= Number(values.seeds);
 }
 
-function runSeed(seed: number): void {
+async function runSeed(seed: number): Promise<void> {
   const options = optionsOf(seed);
   const simulation = new Simulation(options);
   try {
@@ -59,19 +67,49 @@ function runSeed(seed: number): void {
       if (again.oracle.hash !== simulation.oracle.hash) throw new Error('two runs of it differ');
     }
   } catch (error) {
-    failed.push(seed);
-    console.error(`seed ${seed} at tick ${simulation.now}:`, error);
-    console.error(JSON.stringify(options));
-    console.error(`npm run simulate -- --from ${seed} --seeds 1`);
+    tellOfFailure(seed, simulation, error);
     if (values.history !== undefined)
       writeFileSync(values.history, printHistory(simulation.clients.history));
   }
   ticks += simulation.now;
   for (const label of simulation.labels) seen.set(label, (seen.get(label) ?? 0) + 1);
+  if (seed % databasesEvery === 0) await runWithDatabases(seed);
+}
+
+async function runWithDatabases(seed: number): Promise<void> {
+  const options = databaseOptionsOf(seed);
+  const simulation = new DatabaseSimulation(options);
+  const { work, oracle } = simulation;
+  try {
+    real.seeds += 1;
+    if (!(await simulation.runAll())) real.idle += 1;
+    if (seed % twiceEvery === 0) {
+      const again = new DatabaseSimulation(options);
+      await again.runAll();
+      if (again.oracle.hash !== oracle.hash) throw new Error('two runs of it differ');
+    }
+  } catch (error) {
+    tellOfFailure(seed, simulation, error);
+    if (values.history !== undefined)
+      writeFileSync(values.history, printHistory([...work.histories.values()].flat()));
+  }
+  ticks += simulation.now;
+  real.ok += work.counts.ok;
+  real.failed += work.counts.failed;
+  real.unknown += work.counts.unknown;
+}
+
+function tellOfFailure(seed: number, { now, options }: Simulation, error: unknown): void {
+  if (failed.at(-1) !== seed) failed.push(seed);
+  console.error(`seed ${seed} at tick ${now}:`, error);
+  console.error(JSON.stringify(options));
+  console.error(
+    `npm run simulate -- --from ${seed} --seeds 1${values.databases ? ' --databases' : ''}`,
+  );
 }
 
 while (!isOver()) {
-  runSeed(from + seeds);
+  await runSeed(from + seeds);
   seeds += 1;
   if (seeds % ledgerEvery === 0) enter();
 }
@@ -81,10 +119,13 @@ const virtualSeconds = (ticks * tickMs) / 1000;
 const problems: string[] = [];
 if (seeds >= seedsThatTell) {
   if (idle * 100 > seeds * idlePercentMax) problems.push(`${idle} of ${seeds} seeds are idle`);
+  if (real.idle * 100 > real.seeds * realIdlePercentMax)
+    problems.push(`${real.idle} of ${real.seeds} seeds with real databases are idle`);
   for (const [label, count] of seen)
     if (count * 100 < seeds * labelPercentMin) problems.push(`'${label}' is seen ${count} times`);
 }
 console.log(JSON.stringify({ from, seeds, idle, ...Object.fromEntries(seen) }));
+console.log(JSON.stringify({ withRealDatabases: real }));
 for (const problem of problems) console.log(problem);
 const days = virtualSeconds / 86_400;
 if (ledger !== undefined) {

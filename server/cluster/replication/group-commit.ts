@@ -52,7 +52,8 @@ export class GroupCommit {
   #company = 0;
   #batchesInFlight = 0;
   /** Batches whose answer of the core is out. */
-  #unanswered = 0;
+  readonly #unanswered = new Set<readonly Proposal[]>();
+  #isClosed = false;
   #isEpochOver = false;
   #epoch = 0;
   /** 0: this server does not lead. */
@@ -130,9 +131,10 @@ export class GroupCommit {
 
   /** The server stops: what is not decided stays open. */
   close(): void {
+    this.#isClosed = true;
     this.#cancelDeadline?.();
     this.lead(0);
-    for (const proposal of this.#appended.values()) {
+    for (const proposal of [...this.#appended.values(), ...[...this.#unanswered].flat()]) {
       proposal.unknown('the server stops; it is not known whether the transaction was committed');
       // Nobody writes here any more, so nothing has to be kept for it.
       proposal.lost(notCommitted('the server stops'));
@@ -207,7 +209,7 @@ export class GroupCommit {
         this.#batchesInFlight -= 1;
         this.#schedule();
       };
-    this.#unanswered += 1;
+    this.#unanswered.add(batch);
     let outcome: Proposed;
     try {
       const epoch = epochOf(this.#term, this.#epoch);
@@ -219,14 +221,16 @@ export class GroupCommit {
       // Nobody knows whether it was appended; deadlines will say so.
       return;
     } finally {
-      this.#unanswered -= 1;
+      this.#unanswered.delete(batch);
     }
+    // Everybody was answered.
+    if (this.#isClosed) return;
     if (outcome.kind === 'accepted') this.#accepted(batch, outcome.firstIndex, outcome.term);
     else {
       this.#isEpochOver = true;
       for (const proposal of batch) proposal.lost(notCommitted(outcome.reason));
     }
-    if (this.#isEpochOver && this.#unanswered === 0) this.#nextEpoch();
+    if (this.#isEpochOver && this.#unanswered.size === 0) this.#nextEpoch();
   }
 
   #accepted(batch: readonly Proposal[], firstIndex: Index, term: Term): void {

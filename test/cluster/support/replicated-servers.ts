@@ -15,6 +15,8 @@ import type { RunOptions } from '#database/session.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import type { ConsensusPort } from '#cluster/consensus-port.ts';
+import type { Runtime } from '#core/runtime.ts';
 import type { Index } from '#raft/vocabulary.ts';
 import { root, rowsOf } from '#test/database/support/open-test-database.ts';
 import { type PlainRow, plainValue } from '#test/database/support/plain-values.ts';
@@ -103,32 +105,15 @@ export class ReplicatedServer {
   }
 
   async #start(): Promise<void> {
-    const { settings = {}, bounds } = this.#options;
-    const { databases } = makeDatabases({
+    const { databases, replication } = await startReplicated({
+      ...this.#options,
       directory: this.directory,
-      settings: new Settings(
-        new Map(Object.entries(settings).map(([key, text]) => [`service.${key}`, text])),
-      ),
+      port: this.#consensus.port(this.id),
+      catalog: this.catalog,
       runtime: systemRuntime,
-      log: silentLog,
-      authorizer: { require() {}, canAccess: () => true, canRead: () => true },
-      languages: new LanguageRegistry(languageFrontends),
-      serverVersion: '0.0.0-test',
-      heapBytesMax: 2 * 1024 ** 3,
-      replication: () => this.replication,
     });
     this.databases = databases;
-    this.catalog.databases = databases;
-    this.replication = new ClusterReplication({
-      port: this.#consensus.port(this.id),
-      server: this.catalog,
-      bounds: { ...defaultBounds, ...bounds },
-      openForApply: (name) => databases.openForLog(name),
-      runtime: systemRuntime,
-      log: silentLog,
-    });
-    await databases.start();
-    this.replication.start();
+    this.replication = replication;
   }
 
   /** As a stop and a start, or, when nothing is waited for, as after a crash of the process. */
@@ -160,18 +145,7 @@ export class ReplicatedServer {
     options: Partial<RunOptions> = {},
     language = 'sql',
   ): Promise<readonly PlainRow[]> {
-    const statement = { language, text, parameters: new Map(Object.entries(parameters)) };
-    const result = await this.database.run(statement, {
-      principal: root,
-      mustBeIdempotent: false,
-      signal: new AbortController().signal,
-      ...options,
-    });
-    return rowsOf(result, (values, names) =>
-      names === undefined
-        ? (plainValue(values[0] ?? null) as PlainRow)
-        : Object.fromEntries(names.map((name, at) => [name, plainValue(values[at] ?? null)])),
-    );
+    return runOn(this.database, text, parameters, options, language);
   }
 
   /** What must be equal on all servers with the same applied index. */
@@ -182,6 +156,69 @@ export class ReplicatedServer {
     await this.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
+}
+
+export interface ReplicatedOptions extends ServerOptions {
+  readonly directory: string;
+  readonly port: ConsensusPort;
+  readonly catalog: CatalogDouble;
+  readonly runtime: Runtime;
+}
+
+/** Real databases under the log that comes by `port`; both run. */
+export async function startReplicated(options: ReplicatedOptions): Promise<{
+  readonly databases: Databases;
+  readonly replication: ClusterReplication;
+}> {
+  const { directory, settings = {}, bounds, port, catalog, runtime } = options;
+  let replication: ClusterReplication | undefined;
+  const { databases } = makeDatabases({
+    directory,
+    settings: new Settings(
+      new Map(Object.entries(settings).map(([key, text]) => [`service.${key}`, text])),
+    ),
+    runtime,
+    log: silentLog,
+    authorizer: { require() {}, canAccess: () => true, canRead: () => true },
+    languages: new LanguageRegistry(languageFrontends),
+    serverVersion: '0.0.0-test',
+    heapBytesMax: 2 * 1024 ** 3,
+    replication: () => replication,
+  });
+  catalog.databases = databases;
+  replication = new ClusterReplication({
+    port,
+    server: catalog,
+    bounds: { ...defaultBounds, ...bounds },
+    openForApply: (name) => databases.openForLog(name),
+    runtime,
+    log: silentLog,
+  });
+  await databases.start();
+  replication.start();
+  return { databases, replication };
+}
+
+/** Runs a statement to its end. @returns its rows as plain objects */
+export async function runOn(
+  database: Database,
+  text: string,
+  parameters: Readonly<Record<string, Value>> = {},
+  options: Partial<RunOptions> = {},
+  language = 'sql',
+): Promise<readonly PlainRow[]> {
+  const statement = { language, text, parameters: new Map(Object.entries(parameters)) };
+  const result = await database.run(statement, {
+    principal: root,
+    mustBeIdempotent: false,
+    signal: new AbortController().signal,
+    ...options,
+  });
+  return rowsOf(result, (values, names) =>
+    names === undefined
+      ? (plainValue(values[0] ?? null) as PlainRow)
+      : Object.fromEntries(names.map((name, at) => [name, plainValue(values[at] ?? null)])),
+  );
 }
 
 /** What must be equal on all servers with the same applied index. */
@@ -215,14 +252,24 @@ export class CatalogDouble implements ServerEntries {
     const text = Buffer.from(body).toString();
     if (kind === entryKind.databaseCreate) {
       const member = JSON.parse(text) as MemberDatabase;
+      const isThere = this.#members.has(member.uuid);
       this.#members.set(member.uuid, member);
-      await this.databases?.create(member.name);
+      if (!isThere) await this.databases?.create(member.name);
     } else if (kind === entryKind.databaseDrop) {
       const member = this.#members.get(text);
       this.#members.delete(text);
       if (member !== undefined) await this.databases?.drop(member.name);
     }
     this.#applied = index;
+  }
+
+  /** As its file on the disk: what a power cut leaves. */
+  copy(): CatalogDouble {
+    const copy = new CatalogDouble();
+    for (const [uuid, member] of this.#members) copy.#members.set(uuid, member);
+    copy.#applied = this.#checkpointed;
+    copy.#checkpointed = this.#checkpointed;
+    return copy;
   }
 
   applied(): Index {

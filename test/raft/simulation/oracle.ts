@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { Entry, Index, PeerId, Term } from '#raft/vocabulary.ts';
-import type { Machine } from './machine.ts';
 import type { SimulatedServer } from './server.ts';
 
 /** Sees all servers and all of history: what is checked at every step (ha-testing.md 4.1). */
@@ -38,7 +37,7 @@ export class Oracle {
   }
 
   /** S6, S11: the same entries at the same places, for ever, and the same state after them. */
-  appliedBy(server: PeerId, entry: Entry, machine: Machine, leaderTerm: Term | undefined): void {
+  appliedBy(server: PeerId, entry: Entry, chain: string, leaderTerm: Term | undefined): void {
     const { index, term } = entry;
     const text = `${entry.kind} ${new TextDecoder().decode(entry.data)}`;
     const known = this.#applied.get(index);
@@ -46,9 +45,9 @@ export class Oracle {
       this.#applied.set(index, { term, text });
       if (entry.kind === 'normal') this.writes += 1;
     } else assert.deepEqual({ term, text }, known, `S6: ${server} applies another entry ${index}`);
-    const chain = this.#chains.get(index);
-    if (chain === undefined) this.#chains.set(index, machine.chain);
-    else assert.equal(machine.chain, chain, `S11: ${server} has another state after ${index}`);
+    const others = this.#chains.get(index);
+    if (others === undefined) this.#chains.set(index, chain);
+    else assert.equal(chain, others, `S11: ${server} has another state after ${index}`);
     this.newest = Math.max(this.newest, index);
     if (leaderTerm !== undefined) this.#commitTerm = Math.max(this.#commitTerm, leaderTerm);
   }

@@ -68,34 +68,45 @@ export class Simulation {
 
   /** @returns whether it did enough to mean something */
   run(): boolean {
-    this.#ticks(this.options.safetyTicks, this.options.faults);
-    this.#liveness();
-    this.#convergence();
+    const phases = this.phases();
+    while (phases.next().done !== true);
     this.clients.close();
     const problems = checkRegisters(this.clients.history);
     assert.deepEqual(problems, [], 'C1, C2: the history of the clients');
     this.#checkExactlyOnce();
     const { committed, repeated } = this.clients.counts;
     if (repeated > 0) this.labels.add('repeated request');
-    return committed >= 20 && (this.oracle.elections > 1 || !this.#mayChangeLeaders());
+    return committed >= 20 && (this.oracle.elections > 1 || !this.mayChangeLeaders());
   }
 
-  #mayChangeLeaders(): boolean {
+  /** Halts behind each tick, so that what takes turns of the event loop may be waited for. */
+  protected *phases(): Generator<undefined, void> {
+    yield* this.ticks(this.options.safetyTicks, this.options.faults);
+    yield* this.#liveness();
+    yield* this.#convergence();
+  }
+
+  protected mayChangeLeaders(): boolean {
     const { voters, faults } = this.options;
     const { crash, crashAll, pause, isolate, transfer } = faults;
     // Rarer than once in a run is no fault of the run.
     return voters > 1 && (crash + crashAll + pause + isolate + transfer) * this.now > 100_000;
   }
 
-  #ticks(count: number, faults: Faults): void {
+  protected *ticks(count: number, faults: Faults): Generator<undefined, void> {
     for (let i = 0; i < count; i++) {
       this.now += 1;
       this.#makeTrouble(faults);
       for (const message of this.#network.due(this.now)) this.#deliver(message, faults);
       for (const server of this.servers) this.#turn(server, faults);
-      this.clients.tick(this.now, this.servers);
+      this.tickClients();
       for (const server of this.servers) this.#drain(server, faults);
+      yield;
     }
+  }
+
+  protected tickClients(): void {
+    this.clients.tick(this.now, this.servers);
   }
 
   #chance(rate: number): boolean {
@@ -113,8 +124,8 @@ export class Simulation {
   // --- faults
 
   #makeTrouble(faults: Faults): void {
-    if (this.#chance(faults.crash)) this.#crash(this.#any());
-    if (this.#chance(faults.crashAll)) for (const server of this.servers) this.#crash(server);
+    if (this.#chance(faults.crash)) this.crash(this.#any());
+    if (this.#chance(faults.crashAll)) for (const server of this.servers) this.crash(server);
     if (faults !== noFaults)
       for (const server of this.servers)
         if (server.node === undefined && this.#random(25) === 0) server.start();
@@ -150,7 +161,7 @@ export class Simulation {
     }
   }
 
-  #crash(server: SimulatedServer): void {
+  protected crash(server: SimulatedServer): void {
     if (server.node === undefined) return;
     this.oracle.event('crash', server.id);
     this.labels.add('power cut');
@@ -245,7 +256,7 @@ export class Simulation {
     this.#drain(server, faults);
     if (server.slowTicks > 0) server.slowTicks -= 1;
     else this.#disk(server, faults);
-    this.#apply(server, faults);
+    this.apply(server, faults);
   }
 
   #disk(server: SimulatedServer, faults: Faults): void {
@@ -264,7 +275,7 @@ export class Simulation {
         server.node?.setLogFailed(true);
         return;
       }
-      this.#afterwards(server, job.afterwards, faults);
+      this.afterwards(server, job.afterwards, faults);
     }
   }
 
@@ -280,7 +291,8 @@ export class Simulation {
     server.store.write(job);
   }
 
-  #apply(server: SimulatedServer, faults: Faults): void {
+  /** What waits to be applied, now or later. */
+  protected apply(server: SimulatedServer, faults: Faults): void {
     if (this.#random(4) === 0) return;
     const job = server.applies.shift();
     if (job === undefined) return;
@@ -288,19 +300,27 @@ export class Simulation {
     // The databases are durable up to here.
     if (this.#random(6) === 0 && server.saved.applied < server.machine.applied)
       server.saved = new Machine(server.machine);
-    this.#afterwards(server, job.afterwards, faults);
+    this.afterwards(server, job.afterwards, faults);
   }
 
   #applyEntry(server: SimulatedServer, entry: Entry): void {
     if (entry.index <= server.machine.applied) return;
     server.machine.apply(entry);
+    this.applied(server, entry, server.machine.chain);
+  }
+
+  protected applied(server: SimulatedServer, entry: Entry, chain: string): void {
     const status = server.node?.status();
     const ownTerm = status?.role === 'leader' ? status.term : undefined;
-    this.oracle.appliedBy(server.id, entry, server.machine, ownTerm);
+    this.oracle.appliedBy(server.id, entry, chain, ownTerm);
     this.oracle.event('apply', server.id, entry.index);
   }
 
-  #afterwards(server: SimulatedServer, messages: readonly Message[], faults: Faults): void {
+  protected afterwards(
+    server: SimulatedServer,
+    messages: readonly Message[],
+    faults: Faults,
+  ): void {
     for (const message of messages) {
       if (message.to === server.id) server.node?.step(message);
       else this.#send(server, message, faults);
@@ -336,7 +356,7 @@ export class Simulation {
   // --- phases
 
   /** A majority of the voters is healed, whatever the others do: a leader, and new writes. */
-  #liveness(): void {
+  *#liveness(): Generator<undefined, void> {
     const { voters, votersOutgoing } = this.#conf();
     const sets = [voters.map(({ id }) => id), votersOutgoing].filter((ids) => ids.length > 0);
     const core = new Set<PeerId>();
@@ -351,14 +371,14 @@ export class Simulation {
     const longest = Math.max(...this.servers.map(({ node }) => node?.status().lastIndex ?? 0));
     // Behind all that was in any log.
     const enough = this.oracle.writes + (longest - this.oracle.newest) + 3;
-    this.#ticksUntil(
+    yield* this.#ticksUntil(
       enough,
       () => this.oracle.writes,
       `liveness: a healed majority ${[...core]} of ${voters.map(({ id }) => id)} commits`,
     );
   }
 
-  #convergence(): void {
+  *#convergence(): Generator<undefined, void> {
     for (const server of this.servers) this.#healServer(server);
     this.#network.heal(this.servers.map(({ id }) => id));
     const target = this.oracle.newest;
@@ -369,7 +389,7 @@ export class Simulation {
         if (members.includes(id)) entries += Math.max(0, target - machine.applied);
       return entries;
     };
-    this.#ticksUntil(0, () => -missing(), 'convergence: every voter has what was committed');
+    yield* this.#ticksUntil(0, () => -missing(), 'convergence: every voter has what was committed');
   }
 
   #healServer(server: SimulatedServer): void {
@@ -383,7 +403,7 @@ export class Simulation {
    * However long it takes, as long as it goes on: only who stands still has failed. A server that applies its log again, as behind
    * a power cut, goes on, although nothing of that is new.
    */
-  #ticksUntil(enough: number, reached: () => number, rule: string): void {
+  *#ticksUntil(enough: number, reached: () => number, rule: string): Generator<undefined, void> {
     const patience = 10 * this.options.limits.electionTicksMax + 600;
     let best = reached();
     const { newest } = this.oracle;
@@ -391,7 +411,7 @@ export class Simulation {
     let since = this.now;
     while (best < enough) {
       assert.ok(this.now - since < patience, rule);
-      this.#ticks(10, noFaults);
+      yield* this.ticks(10, noFaults);
       const [now, appliedNow] = [reached(), this.#appliedByAll(newest)];
       // Less: a change of members gave somebody more to catch up with.
       if (now === best && appliedNow === applied) continue;

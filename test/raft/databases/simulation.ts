@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
+import type { PeerId } from '#raft/vocabulary.ts';
+import { digestOf } from '#test/cluster/support/replicated-servers.ts';
+import { type Faults, noFaults, optionsOf, type SimulationOptions } from '../simulation/options.ts';
+import type { SimulatedServer } from '../simulation/server.ts';
+import { Simulation } from '../simulation/simulation.ts';
+import { seeded } from '../support/random.ts';
+import { DatabaseClients } from './clients.ts';
+import { DatabaseHost } from './host.ts';
+
+const tickMs = 50;
+/** What JavaScript alone does is over by then. */
+const turnsPerTick = 6;
+/** What the storage library does in threads of its own has this long. */
+const nativePauseMs = 5000;
+const endTicksMax = 2000;
+
+/** In 10,000 per tick, in every other seed: what a leader keeps in memory is lost, and begins anew when it leads again. */
+const transferChance = 150;
+
+/** Of a seed, for servers that are dearer: fewer, for a shorter time, with all of their log, and with more changes of leaders. */
+export function databaseOptionsOf(seed: number): SimulationOptions {
+  const options = optionsOf(seed);
+  return {
+    ...options,
+    voters: Math.min(options.voters, 3),
+    spares: Math.min(options.spares, 1),
+    clients: 2 + options.clients,
+    safetyTicks: Math.floor(options.safetyTicks / 2) + 200,
+    faults: {
+      ...options.faults,
+      compact: 0,
+      transfer: seed % 20 < 10 ? Math.max(transferChance, options.faults.transfer) : 0,
+    },
+  };
+}
+
+/**
+ * The whole group as `Simulation` runs it, with real databases in place of registers: real statements, sessions, guards, committer,
+ * group commit, apply loop and LMDB, in virtual time. A power cut leaves of the databases what their last checkpoint had.
+ */
+export class DatabaseSimulation extends Simulation {
+  readonly hosts: readonly DatabaseHost[];
+  readonly work: DatabaseClients;
+  readonly #chances: (n: number) => number;
+  /** S11: what every copy holds behind a transaction. */
+  readonly #states = new Map<number, string>();
+  #isQuiet = false;
+
+  constructor(options: SimulationOptions) {
+    super(options);
+    this.#chances = seeded(options.seed * 11 + 5);
+    this.hosts = this.servers.map((server) => new DatabaseHost(server, this.#chances));
+    this.work = new DatabaseClients(options.clients, this.#chances);
+  }
+
+  /** @returns whether it did enough to mean something */
+  async runAll(): Promise<boolean> {
+    try {
+      await this.#settle();
+      for (const _ of this.phases()) await this.#settle();
+      await this.#checkEnd();
+      return this.work.counts.ok >= 20 && (this.oracle.elections > 1 || !this.mayChangeLeaders());
+    } finally {
+      for (const host of this.hosts) await host.close();
+    }
+  }
+
+  protected override *phases(): Generator<undefined, void> {
+    yield* super.phases();
+    // What is under way ends, and everybody gets it.
+    this.work.isStopped = true;
+    this.#isQuiet = true;
+    for (let n = 0; !this.#isAtRest(); n++) {
+      assert.ok(n < endTicksMax, 'convergence: statements end, and everybody has what they wrote');
+      yield* this.ticks(1, noFaults);
+    }
+  }
+
+  #isAtRest(): boolean {
+    if (!this.work.isIdle) return false;
+    const last = Math.max(...this.servers.map(({ node }) => node?.status().lastIndex ?? 0));
+    // Also what a client no longer waits for.
+    return this.#members().every(
+      ({ server, port }) => server.machine.applied === last && port.isReady,
+    );
+  }
+
+  #members(): readonly DatabaseHost[] {
+    const leader = this.servers.find(({ node }) => node?.status().role === 'leader');
+    const voters = leader?.node?.status().conf.voters ?? [];
+    return this.hosts.filter(({ server }) => voters.some(({ id }) => id === server.id));
+  }
+
+  #host({ id }: SimulatedServer): DatabaseHost {
+    return this.hosts.find(({ server }) => server.id === id) as DatabaseHost;
+  }
+
+  protected override crash(server: SimulatedServer): void {
+    if (server.node !== undefined) this.#host(server).powerCut();
+    super.crash(server);
+  }
+
+  protected override tickClients(): void {
+    if (!this.#isQuiet || !this.work.isIdle) this.work.tick(this.hosts);
+  }
+
+  /** One turn of a server that is not paused. */
+  protected override apply(server: SimulatedServer, faults: Faults): void {
+    const host = this.#host(server);
+    if (!host.isOpen) return;
+    host.notice();
+    host.runtime.advance(tickMs);
+    const { port } = host;
+    port.turn(this.now, () => this.#chances(4) > 0);
+    for (const job of port.applied.splice(0)) {
+      for (const entry of job.entries) {
+        if (entry.index <= server.machine.applied) continue;
+        server.machine.applied = entry.index;
+        this.applied(server, entry, '');
+      }
+      this.#compare(host);
+      this.afterwards(server, job.afterwards, faults);
+    }
+    if (!port.isReady || this.#chances(4) === 0) return;
+    const job = server.applies.shift();
+    if (job !== undefined) port.hand(job);
+  }
+
+  /** S11: content and chain follow from the number of the last transaction, on every server. */
+  #compare(host: DatabaseHost): void {
+    if (!host.hasDatabase) return;
+    for (const { damage } of host.replication?.seats() ?? [])
+      assert.equal(damage, undefined, `S11: server ${host.server.id} differs`);
+    const { applied, buckets, chain, schema } = digestOf(host.database) as {
+      applied: { txId: number };
+    } & Record<string, unknown>;
+    const state = JSON.stringify({ buckets, chain, schema }, (_, value) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    this.oracle.event('state', host.server.id, applied.txId, String(chain));
+    const known = this.#states.get(applied.txId);
+    if (known === undefined) this.#states.set(applied.txId, state);
+    else assert.equal(state, known, `S11: server ${host.server.id} after ${applied.txId}`);
+  }
+
+  /** Everything that a tick began is over when it ends, so that time is virtual for it. */
+  async #settle(): Promise<void> {
+    for (const host of this.hosts) {
+      if (host.isLost && host.replication !== undefined) await host.sweep();
+      if (!host.isOpen && host.server.node !== undefined) await host.open();
+    }
+    for (let n = 0; n < turnsPerTick; n++) await turn();
+    for (const { port } of this.hosts)
+      if (port.applying !== undefined) await Promise.race([port.applying, pause(nativePauseMs)]);
+    for (const host of this.hosts) {
+      assert.equal(host.port.failure, undefined, `server ${host.server.id} cannot apply`);
+      if (host.isOpen && host.server.isUp && this.#chances(60) === 0) await host.save();
+    }
+    for (let n = 0; n < turnsPerTick; n++) await turn();
+    assert.equal(this.work.surprise, undefined);
+  }
+
+  async #checkEnd(): Promise<void> {
+    if (!this.work.isSetUp) return;
+    const members = this.#members();
+    const digests = new Map<PeerId, unknown>();
+    for (const host of members) {
+      digests.set(host.server.id, digestOf(host.database));
+      const [checked] = await host.run('CHECK DATABASE');
+      assert.equal(checked?.['totalErrors'], 0, `C8: server ${host.server.id}`);
+    }
+    const [first, ...others] = [...digests.values()];
+    for (const other of others) assert.deepEqual(other, first, 'S11: copies differ at the end');
+    const host = members[0];
+    assert.ok(host);
+    assert.deepEqual(await this.work.problems(host), [], 'C1 to C8: the histories of the clients');
+  }
+}
