@@ -128,6 +128,21 @@ test('labels of any characters are told apart, set, found and removed', async ()
   }
 });
 
+test('no query can name the type of nodes without a label', async () => {
+  const other = await openTestDatabase();
+  const run = (text: string) => other.run(text, {}, {}, 'cypher');
+  try {
+    await run('CREATE ({k: 1})');
+    assert.deepEqual(await run('MATCH (n:`~NO_LABEL~`) RETURN n'), []);
+    assert.deepEqual(
+      await run('MATCH (n:!`~NO_LABEL~`) RETURN n:`~NO_LABEL~` AS is, labels(n) AS l'),
+      [{ is: false, l: [] }],
+    );
+  } finally {
+    await other.close();
+  }
+});
+
 test('lists nested 200 deep are keys of DISTINCT, of groups and of an index', async () => {
   const other = await openTestDatabase();
   let deep: Value = 1;

@@ -1,4 +1,5 @@
 import type { Catalog, TypeDefinition } from '#catalog/catalog.ts';
+import { noLabelType } from '#catalog/labels.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression } from '#query/algebra/expression.ts';
 import type { LabelExpression as LabelExpr } from '../ast.ts';
@@ -26,6 +27,7 @@ function satisfies(type: TypeDefinition, labels: LabelExpr, catalog: Catalog): b
     case 'any':
       return true;
     case 'label': {
+      if (labels.name === noLabelType) return false;
       const named = catalog.typeNamed(labels.name);
       return named !== undefined && catalog.isSubtype(type.id, named.id);
     }
@@ -46,7 +48,13 @@ export function labelCondition(of: Expression, labels: LabelExpr): Expression {
     case 'any':
       return { op: 'Not', operand: { op: 'IsNull', operand: of } };
     case 'label':
-      return { op: 'IsOfType', operand: of, types: [labels.name], dialect: 'cypher' };
+      return {
+        op: 'IsOfType',
+        operand: of,
+        // No query can name the type of nodes without a label.
+        types: labels.name === noLabelType ? [] : [labels.name],
+        dialect: 'cypher',
+      };
     case 'not':
       return { op: 'Not', operand: labelCondition(of, labels.operand) };
     default:
