@@ -225,12 +225,11 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   }
 
   isChanged(bucket: BucketId): boolean {
-    // Blocks of a shared bucket hold rows of others.
-    return this.#overlay.isChanged(bucket) || isShared(this.catalog, bucket);
+    return this.#overlay.isChanged(bucketUnder(this.catalog, bucket));
   }
 
   hasChangedRows(bucket: BucketId): boolean {
-    return this.#overlay.hasChangedRows(bucket) || isShared(this.catalog, bucket);
+    return this.#overlay.hasChangedRows(bucketUnder(this.catalog, bucket));
   }
 
   recordCount(bucket: BucketId): number {

@@ -1,7 +1,6 @@
-import { isShared } from '#transaction/read/holding-bucket.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
-import { makeRid, noRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
@@ -43,9 +42,8 @@ export function resolveMove(move: Move, catalog: Catalog): ResolvedMove {
   };
 }
 
-function leadsOnlyTo(table: EdgeTable, check: TypeCheck, view: ReadView): boolean {
-  for (const bucket of table.neighbourBuckets)
-    if (isShared(view.catalog, bucket) || !check(makeRid(bucket, 0), view)) return false;
+function leadsOnlyTo(table: EdgeTable, check: TypeCheck): boolean {
+  for (const bucket of table.neighbourBuckets) if (!check.takesAll(bucket)) return false;
   return true;
 }
 
@@ -170,7 +168,7 @@ export class NeighbourCursor {
     if (gathered === 'none') return true;
     this.#gathered = gathered;
     const { check } = this;
-    if (check !== undefined && gathered.every((table) => leadsOnlyTo(table, check, context.view)))
+    if (check !== undefined && gathered.every((table) => leadsOnlyTo(table, check)))
       this.check = undefined;
     return true;
   }

@@ -4,6 +4,7 @@ import type { BucketId } from '#core/value/rid.ts';
 import type { Block } from '#storage/format/block.ts';
 import { BlockWindow } from '#storage/read/block-window.ts';
 import { requireWholeBucket } from '#storage/read/whole-bucket.ts';
+import { isShared } from '#transaction/read/holding-bucket.ts';
 import type { ReadView, RecordCursor } from '#transaction/read/read-view.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { CompiledScan, RowSource } from '../../evaluate/generated/block-scan.ts';
@@ -305,9 +306,11 @@ class BlockWalk {
   /** What to read in the place of the blocks of a bucket; undefined when these will do. */
   #recordsInPlace(bucket: BucketId, view: ReadView): RecordCursor | undefined {
     const { order } = this.#path;
+    // Blocks of a shared bucket hold rows of others.
+    const isShown = !isShared(view.catalog, bucket);
     if (order === 'scan order')
-      return view.hasChangedRows(bucket) ? view.scanStored(bucket) : undefined;
-    return view.isChanged(bucket) ? view.scan(bucket, order) : undefined;
+      return isShown && !view.hasChangedRows(bucket) ? undefined : view.scanStored(bucket);
+    return isShown && !view.isChanged(bucket) ? undefined : view.scan(bucket, order);
   }
 
   #endOfBuckets(): 'records' | 'end' {
