@@ -466,7 +466,8 @@ test('counts of steps by label, over buckets whose rows are all of it and over m
       const steps = edges.filter(([from, to]) => isP(from) && isP(to) && Number(to) < 300).length;
       assert.deepEqual(await db.run(hop), [{ n: steps }]);
     };
-    const bucket = Number(db.database.state.catalog.typeNamed('P')?.buckets[0]);
+    const [bucket] = db.database.state.catalog.typeNamed('P')?.buckets ?? [];
+    assert(bucket !== undefined);
     const takesAll = () => {
       const { catalog } = db.database.state;
       const type = catalog.typeNamed('P');

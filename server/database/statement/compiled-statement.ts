@@ -70,6 +70,8 @@ export class CompiledStatement {
   readonly shape: ResultShape;
   /** Of its text and plan; undefined for none. */
   readonly warnings: readonly Warning[] | undefined;
+  /** Parameters in the text; a list, since each execution goes through them and the iterator of a map costs as much as a step. */
+  readonly readNames: readonly string[];
   /** One per column; a single one for shape `value`. */
   readonly outputSlots: readonly Slot[];
   readonly #instantiate: () => PlanInstance;
@@ -115,6 +117,7 @@ export class CompiledStatement {
     this.#describe = options.describe;
     this.#sizes = options.sizes;
     this.warnings = options.warnings;
+    this.readNames = [...(program.readParameters?.keys() ?? [])];
     const { output } = program;
     this.shape =
       output.kind === 'columns'

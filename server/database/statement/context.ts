@@ -12,6 +12,7 @@ import type {
 } from '#query/evaluate/context.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
 import {
+  clearStatistics,
   emptyStatistics,
   type ExecutionContext,
   type PendingWork,
@@ -198,7 +199,7 @@ export class StatementContext implements ExecutionContext {
     this.regexBudget = { remainingMs: execution.limits.regexMs };
     this.pending.work = undefined;
     this.pending.wait = undefined;
-    if (execution.transaction !== undefined) Object.assign(this.statistics, emptyStatistics());
+    if (execution.transaction !== undefined) clearStatistics(this.statistics);
   }
 
   /** Triggers have the rights of their makers, so they read behind the guard of the caller. */

@@ -180,9 +180,9 @@ export class PlanRuns {
     }
     if (!execution.hasEnded || first.rowCount > wanted)
       return this.#runRest(opened, { rows: first, facts }, wanted);
-    const stats = statsOf(opened);
+    const done = { rows: first, facts: withStats(facts, opened) };
     this.#close(opened);
-    return { rows: first, facts: { ...facts, stats } };
+    return done;
   }
 
   async #runRest(
@@ -196,7 +196,7 @@ export class PlanRuns {
       kept.add(first);
       for (;;) {
         const rows = await execution.nextBatch();
-        if (rows === undefined) return { rows: kept, facts: { ...facts, stats: statsOf(opened) } };
+        if (rows === undefined) return { rows: kept, facts: withStats(facts, opened) };
         kept.add(rows);
       }
     } catch (error) {
@@ -272,12 +272,12 @@ export class PlanRuns {
   }
 }
 
-/** The counters of a statement of openCypher; undefined when it has written nothing. */
-function statsOf({ compiled, instance }: Opened): ResultFacts['stats'] {
-  if (compiled.program.dialect !== 'cypher' || compiled.isReadOnly) return undefined;
+/** With the counters of a statement of openCypher that has written something. */
+function withStats(facts: ResultFacts, { compiled, instance }: Opened): ResultFacts {
+  if (compiled.program.dialect !== 'cypher' || compiled.isReadOnly) return facts;
   const { statistics } = instance.context;
   const containsUpdates = Object.values(statistics).some((count) => count > 0);
-  return containsUpdates ? { ...statistics, containsUpdates } : undefined;
+  return containsUpdates ? { ...facts, stats: { ...statistics, containsUpdates } } : facts;
 }
 
 const noColumns = { kind: 'columns', names: [] } as const;

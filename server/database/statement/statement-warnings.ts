@@ -38,15 +38,23 @@ export function warningsOfPlan(
 
 /** With those of this execution; undefined for none. Cost: one lookup for each parameter in the text. */
 export function warningsOf(
-  { program, warnings }: CompiledStatement,
+  compiled: CompiledStatement,
   parameters: ReadonlyMap<string, Value>,
 ): readonly Warning[] | undefined {
-  const { readParameters } = program;
-  if (readParameters === undefined) return warnings;
-  let all = warnings;
-  for (const [name, offset] of readParameters) {
-    if (parameters.has(name) || (all !== undefined && all.length >= warningsMax)) continue;
-    all = [...(all ?? []), unbound(name, offset, program)];
+  const { readNames } = compiled;
+  for (let at = 0; at < readNames.length; at += 1)
+    if (!parameters.has(readNames[at] as string)) return withUnbound(compiled, parameters);
+  return compiled.warnings;
+}
+
+function withUnbound(
+  { program, warnings }: CompiledStatement,
+  parameters: ReadonlyMap<string, Value>,
+): readonly Warning[] {
+  const all = [...(warnings ?? [])];
+  for (const [name, offset] of program.readParameters ?? []) {
+    if (parameters.has(name) || all.length >= warningsMax) continue;
+    all.push(unbound(name, offset, program));
   }
   return all;
 }
