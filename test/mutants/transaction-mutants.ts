@@ -1,7 +1,7 @@
 import { tests } from './finders.ts';
 import type { Mutant } from './mutants.ts';
 
-// Errors of replicated transactions: those of ha-testing.md 7, and B1 to B11, what breaks when the lead
+// Errors of replicated transactions: those of ha-testing.md 7, and B1 to B14, what breaks when the lead
 // goes round.
 
 const folder = 'test/cluster/replication';
@@ -258,5 +258,29 @@ export const transactionMutants: readonly Mutant[] = [
     says: 'a stop leaves who waits for a place in the log',
     edits: [replication('group-commit.ts', ', ...[...this.#unanswered].flat()]', ']')],
     finder: tests('test/cluster/replication/group-commit.test.ts'),
+  },
+  {
+    name: 'B13',
+    says: 'a checkpoint writes the catalog while an entry does',
+    edits: [
+      {
+        file: 'server/cluster/catalog/server-catalog.ts',
+        from: 'this.#writing.then(() => this.#replace(next()))',
+        to: 'this.#replace(next())',
+      },
+    ],
+    finder: tests('test/cluster/catalog/server-catalog.test.ts', 'a checkpoint beside'),
+  },
+  {
+    name: 'B14',
+    says: 'a checkpoint records a database whose files are not whole',
+    edits: [
+      {
+        file: 'server/cluster/catalog/server-catalog.ts',
+        from: '({ ...this.#written, checkpointed: index })',
+        to: '({ ...this.#document, checkpointed: index })',
+      },
+    ],
+    finder: tests('test/cluster/catalog/server-catalog.test.ts', 'a checkpoint amid'),
   },
 ];

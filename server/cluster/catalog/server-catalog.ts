@@ -76,7 +76,11 @@ export interface ServerCatalogOptions {
 export class ServerCatalog implements ServerEntries, CatalogImage {
   readonly #options: ServerCatalogOptions;
   readonly #path: string;
+  /** With what an entry that is being carried out has changed already. */
   #document: CatalogDocument = emptyCatalog;
+  /** As it stands in the file. */
+  #written: CatalogDocument = emptyCatalog;
+  #writing: Promise<void> = Promise.resolve();
   readonly #byUuid = new Map<string, MemberDatabase>();
 
   private constructor(options: ServerCatalogOptions) {
@@ -88,7 +92,8 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
   static async open(options: ServerCatalogOptions): Promise<ServerCatalog> {
     const catalog = new ServerCatalog(options);
     const text = await readTextIfExists(catalog.#path);
-    if (text !== undefined) catalog.#use(parseCatalog(text));
+    if (text !== undefined) catalog.#written = parseCatalog(text);
+    catalog.#use(catalog.#written);
     return catalog;
   }
 
@@ -126,8 +131,10 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     return this.#document.staged;
   }
 
+  /** Beside the entries: what one of them has only begun is not written. */
   async checkpoint(index: Index): Promise<void> {
-    await this.#save({ ...this.#document, checkpointed: index });
+    await this.#write(() => ({ ...this.#written, checkpointed: index }));
+    this.#use({ ...this.#document, checkpointed: index });
   }
 
   // --- for members that are too far behind the log
@@ -155,13 +162,13 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
       if (this.memberNamed(name) === undefined && !this.#byUuid.has(uuid) && local.exists(name))
         await local.setAsideHere(name);
     await this.#takeSecurity(security);
-    const { applied, checkpointed } = this.#document;
-    await this.#save({ ...catalog, applied, checkpointed });
+    await this.#save({ ...catalog, applied: this.#document.applied });
     for (const member of catalog.staged) this.#options.staged().want(member);
   }
 
   async adopted(index: Index): Promise<void> {
-    await this.#save({ ...this.#document, applied: index, checkpointed: index });
+    await this.#write(() => ({ ...this.#document, applied: index, checkpointed: index }));
+    this.#use(this.#written);
   }
 
   async apply(index: Index, kind: EntryKindNumber, body: Uint8Array): Promise<void> {
@@ -295,13 +302,12 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     await this.#save({ ...this.#document, pending: member });
     // Whoever opens its files must find it as a member.
     this.#use({ ...this.#document, databases: members });
-    const here = this.#document;
     try {
       if (files.isStaged(uuid)) await local.publishHere(member.name, files.path(uuid));
       // Else the process ended behind the move: the files are in their place.
       else if (!isAgain || !local.exists(member.name)) await local.awaitHere(member.name);
     } catch (error) {
-      this.#use({ ...here, databases });
+      this.#use({ ...this.#document, databases });
       throw error;
     }
     await this.#record(index, {
@@ -331,9 +337,22 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     return this.#save({ ...this.#document, ...change, applied: index });
   }
 
+  /** Of an entry; how far everything is durable is known to checkpoints alone. */
   async #save(document: CatalogDocument): Promise<void> {
+    await this.#write(() => ({ ...document, checkpointed: this.#written.checkpointed }));
+    this.#use(this.#written);
+  }
+
+  /** One after the other: entries and checkpoints do not wait for each other. */
+  #write(next: () => CatalogDocument): Promise<void> {
+    const written = this.#writing.then(() => this.#replace(next()));
+    this.#writing = written.catch(() => {});
+    return written;
+  }
+
+  async #replace(document: CatalogDocument): Promise<void> {
     await replaceFile(this.#path, formatCatalog(document));
-    this.#use(document);
+    this.#written = document;
   }
 
   #use(document: CatalogDocument): void {

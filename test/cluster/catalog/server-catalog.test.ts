@@ -44,6 +44,7 @@ class Server {
   });
   breaksCreate = false;
   breaksPublish = false;
+  whileCreating: (() => Promise<void>) | undefined;
   /** UUIDs of what is whole here, and the names of what must be fetched. */
   readonly staged = new Set<string>();
   readonly awaited: string[] = [];
@@ -68,6 +69,7 @@ class Server {
         exists: (name) => this.databases.has(name),
         createHere: async (name) => {
           this.databases.add(name);
+          await this.whileCreating?.();
           if (this.breaksCreate) throw new Error('the process ends here');
         },
         dropHere: async (name) => void this.databases.delete(name),
@@ -307,4 +309,37 @@ test('a server with a newer copy refuses to serve and records nothing; what has 
   await server.open();
   assert.deepEqual([server.catalog.applied(), server.catalog.members()], [2, [made]]);
   assert.ok(server.databases.has('newer'));
+});
+
+test('a checkpoint beside an entry: neither takes away what the other has written', async (context) => {
+  const server = await Server.start(context);
+  for (let index = 1; index <= 20; index += 1) {
+    const one = member(`school${index}`, String(index % 10));
+    await Promise.all([
+      server.catalog.apply(index, entryKind.databaseCreate, encodeBody({ ...one, uuid: one.name })),
+      server.catalog.checkpoint(index - 1),
+    ]);
+    for (const isReopened of [false, true]) {
+      if (isReopened) await server.open();
+      assert.equal(server.catalog.applied(), index);
+      assert.equal(server.catalog.checkpointed(), index - 1);
+      assert.equal(server.catalog.members().length, index);
+    }
+  }
+});
+
+test('a checkpoint amid the creation of a database records nothing of it', async (context) => {
+  const server = await Server.start(context);
+  const one = member('school', '1');
+  server.breaksCreate = true;
+  server.whileCreating = () => server.catalog.checkpoint(2);
+  await assert.rejects(server.catalog.apply(3, entryKind.databaseCreate, encodeBody(one)));
+  await server.open();
+  assert.equal(server.catalog.checkpointed(), 2);
+  assert.deepEqual(server.catalog.members(), [], 'its files are not whole');
+  server.breaksCreate = false;
+  await server.catalog.apply(3, entryKind.databaseCreate, encodeBody(one));
+  assert.deepEqual(server.catalog.members(), [one]);
+  await server.open();
+  assert.deepEqual(server.catalog.members(), [one]);
 });
