@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import { elementText } from './element-text.ts';
 import { printable } from './terminal.ts';
 
 export const formats = ['table', 'json', 'csv'] as const;
@@ -56,7 +57,7 @@ export function lineText(columns: readonly string[], row: Row, { format }: Outpu
   if (columns.length === 0) return '';
   return format === 'csv'
     ? csvLine(columns.map((name) => csvValue(row[name])))
-    : plainLine(columns.map((name) => cellText(row[name])));
+    : plainLine(columns.map((name) => shownText(row[name])));
 }
 
 /** Names of all columns, in the order in which rows bring them up. */
@@ -105,7 +106,7 @@ function tableText(columns: readonly string[], rows: readonly Row[], style: Outp
   for (const row of rows)
     table.push(
       columns.map((name) => ({
-        content: printable(cellText(row[name])),
+        content: printable(shownText(row[name])),
         hAlign: isNumber(row[name]) ? ('right' as const) : ('left' as const),
       })),
     );
@@ -119,7 +120,7 @@ function blocksText(columns: readonly string[], rows: readonly Row[]): string {
   const blocks = rows.map((row, at) => {
     const lines = columns.flatMap((column, of) => {
       const name = names[of] as string;
-      const text = printable(cellText(row[column])).replaceAll('\n', `\n${' '.repeat(wide + 3)}`);
+      const text = printable(shownText(row[column])).replaceAll('\n', `\n${' '.repeat(wide + 3)}`);
       const gap = ' '.repeat(wide - columnsWide(name));
       return row[column] === undefined ? [] : [`${name}${gap} │ ${text}`];
     });
@@ -140,7 +141,7 @@ function widthsOf(
   const widths = columns.map((name) => {
     let width = columnsWide(printable(name));
     for (const row of rows)
-      for (const line of printable(cellText(row[name])).split('\n'))
+      for (const line of printable(shownText(row[name])).split('\n'))
         width = Math.max(width, columnsWide(line));
     return width + cellPadding;
   });
@@ -173,6 +174,11 @@ function columnsWide(line: string): number {
 
 function isNumber(value: unknown): boolean {
   return json.isRawJSON(value);
+}
+
+/** In a table, where people read: parts of the graph as Cypher writes them. */
+function shownText(value: unknown): string {
+  return elementText(value) ?? cellText(value);
 }
 
 function cellText(value: unknown): string {

@@ -116,7 +116,7 @@ class Shell {
     try {
       const answer = await this.#client.run(statement, this.#running.signal);
       const { rows, isTruncated, plan, warnings } = answer;
-      this.#say(plan ?? rowsText(rows, this.#style));
+      this.#say(rowsText(rows, this.#style) + (plan ?? ''));
       if (this.#style.format === 'table' && plan === undefined) {
         const more = isTruncated ? ', there are more: \\limit' : '';
         this.#say(`${rows.length} row${rows.length === 1 ? '' : 's'}${more}\n`);

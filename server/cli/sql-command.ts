@@ -127,7 +127,7 @@ async function showAtOnce(
   { style, terminal }: Shown,
 ): Promise<Ending> {
   const { rows, plan, ...end } = await client.run(text);
-  await write(terminal.output, plan ?? rowsText(rows, style));
+  await write(terminal.output, rowsText(rows, style) + (plan ?? ''));
   return { ...end, count: rows.length, leftOut: undefined };
 }
 

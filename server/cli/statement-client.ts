@@ -33,6 +33,8 @@ interface LastLine {
 const rowStart = '{"record":';
 /** What begins a statement whose rows can come one by one; the server says it of the others. */
 const reads = /^(?:select|match|traverse|with|unwind|call|return|optional)\b/iu;
+/** A plan is no stream of rows; PROFILE of Cypher has rows as well. */
+const tellsPlan = /^(?:explain|profile)\b/iu;
 /** Blanks and comments. */
 const beforeWords = /^(?:\s+|--[^\n]*(?:\n|$)|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/u;
 
@@ -90,7 +92,8 @@ export class StatementClient {
    */
   async stream(command: string, take: (row: string) => Promise<void>): Promise<StatementEnd> {
     const { language, limit = -1 } = this;
-    const isQuery = !language.startsWith('sql') || reads.test(command.replace(beforeWords, ''));
+    const words = command.replace(beforeWords, '');
+    const isQuery = language.startsWith('sql') ? reads.test(words) : !tellsPlan.test(words);
     if (isQuery) {
       const request = this.#request({ language, command, limit });
       const headers = { ...request.headers, accept: 'application/x-ndjson' };

@@ -90,6 +90,15 @@ test('output that is no terminal has no limit of its own, whatever is asked', as
   assert.equal((await run(script)).output.split('\r\n').length, 7);
   const cypher = ['cypher', 'test', 'UNWIND range(1, 5) AS x RETURN x'];
   assert.equal((await run(cypher)).output, 'x\n1\n2\n3\n4\n5\n');
+  const path =
+    'CREATE p = (:A {k: "it\'s"})<-[:`to be` {w: 1}]-(:B:C {`a b`: 2.0})-[:R]->() RETURN p, [1] AS l';
+  assert.equal(
+    (await run(['cypher', 'test', path])).output,
+    "p\tl\n(:A {k: 'it\\'s'})<-[:`to be` {w: 1}]-(:B:C {`a b`: 2.0})-[:R]->()\t[1]\n",
+  );
+  const profiled = (await run(['cypher', 'test', 'PROFILE MATCH (n:A) RETURN n.k AS k'])).output;
+  assert.match(profiled, /k\nit's\n/u);
+  assert.match(profiled, /\+ SCAN A/u);
   for (const word of ['EXPLAIN', 'PROFILE'])
     assert.match((await run(['sql', 'test', `${word} SELECT FROM N`])).output, /^\+ /);
   const failing = await run(['sql', 'test', '-f', 'json', 'SELECT 12 / (i - 3) AS q FROM N']);
