@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { DatabaseSimulation, databaseOptionsOf } from './simulation.ts';
 
 test('real databases keep what they acknowledged, and are equal, whatever happens to servers and links', async () => {
-  // One whose leaders change ten times, and one with outcomes that nobody knows.
+  // Whose leaders change often, and whose clients are told that nobody knows.
   for (const seed of [18, 23]) {
     try {
       assert.ok(await new DatabaseSimulation(databaseOptionsOf(seed)).runAll());
