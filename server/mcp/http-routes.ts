@@ -11,7 +11,9 @@ import { requireUser } from '#http/request/authenticate.ts';
 import { corsHeaders } from '#http/request/cors.ts';
 import { object, shared } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
-import { isLongBody, parseAnyJsonObject } from '#http/request/json-body.ts';
+import { objectBody } from '#http/request/input-schema.ts';
+import { isLongBody } from '#http/request/json-body.ts';
+import type { Resource } from '#http/routes/resource.ts';
 import { type PathOwner, basePath, type Route } from '#http/routes/route.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { ConfigurationFile } from './policy/configuration-file.ts';
@@ -38,6 +40,7 @@ const tools = loadOnDemand<typeof import('./server.ts')>(import.meta.url, './ser
 /** What the HTTP door mounts. */
 export interface McpDoor {
   readonly routes: readonly Route[];
+  readonly resources: readonly Resource[];
   readonly owners: readonly PathOwner[];
 }
 
@@ -55,7 +58,8 @@ export function mcpDoor(configuration: ConfigurationFile): McpDoor {
     return server;
   };
   return {
-    routes: [mcpPost(configuration, serverOf), configGet(configuration), configPost(configuration)],
+    routes: [mcpPost(configuration, serverOf)],
+    resources: [configResource(configuration)],
     owners: [
       {
         path: basePath + mcpPath,
@@ -208,50 +212,47 @@ function refuseConfigMethod(exchange: Exchange): void {
 
 const configurationSchema = { ...object({}), additionalProperties: true };
 
-function configGet(configuration: ConfigurationFile): Route {
-  return {
-    method: 'GET',
-    path: configPath,
-    access: 'root',
-    operation: {
-      id: 'getMcpConfiguration',
-      summary: 'Who may do what over the tool protocol',
-      answers: {
-        200: { description: 'The configuration', schema: configurationSchema },
+function configResource(configuration: ConfigurationFile): Resource {
+  return (scope, { door }, done) => {
+    scope.get(
+      configPath,
+      {
+        config: { access: 'root' },
+        schema: {
+          operationId: 'getMcpConfiguration',
+          summary: 'Who may do what over the tool protocol',
+          response: { 200: { description: 'The configuration', schema: configurationSchema } },
+        },
       },
-    },
-    handle: (exchange) => exchange.jsonValue(200, configuration.current),
-  };
-}
+      async () => configuration.current,
+    );
 
-function configPost(configuration: ConfigurationFile): Route {
-  return {
-    method: 'POST',
-    path: configPath,
-    access: 'root',
-    operation: {
-      id: 'updateMcpConfiguration',
-      summary: 'Changes fields of the configuration; in force with the next request',
-      body: { type: 'object', additionalProperties: true },
-      example: { body: { 'application/json': { allowedUsers: ['root'] } } },
-      answers: {
-        200: { description: 'The whole configuration', schema: configurationSchema },
+    scope.post(
+      configPath,
+      {
+        config: { access: 'root' },
+        schema: {
+          operationId: 'updateMcpConfiguration',
+          summary: 'Changes fields of the configuration; in force with the next request',
+          body: objectBody({ type: 'object', additionalProperties: true }),
+          example: { body: { 'application/json': { allowedUsers: ['root'] } } },
+          response: {
+            200: { description: 'The whole configuration', schema: configurationSchema },
+          },
+        },
       },
-    },
-    handle: async (exchange, door) => {
-      const change = await parseAnyJsonObject(exchange, await exchange.body(), {
-        invalidStatus: 400,
-        mayBeEmpty: false,
-      });
-      try {
-        const changed = await configuration.update(change);
-        const message = `User '${exchange.principal.name}' changed the MCP configuration: ${[...change.keys()].join(', ').slice(0, 200)}`;
-        door.events.report('INFO', 'Security', message, null, exchange.requestId);
-        exchange.jsonValue(200, changed);
-      } catch (error) {
-        if (error instanceof DatabaseError) throw badRequest(error.message);
-        throw error;
-      }
-    },
+      async ({ exchange, body: change }) => {
+        try {
+          const changed = await configuration.update(change);
+          const message = `User '${exchange.principal.name}' changed the MCP configuration: ${[...change.keys()].join(', ').slice(0, 200)}`;
+          door.events.report('INFO', 'Security', message, null, exchange.requestId);
+          return changed;
+        } catch (error) {
+          if (error instanceof DatabaseError) throw badRequest(error.message);
+          throw error;
+        }
+      },
+    );
+    done();
   };
 }

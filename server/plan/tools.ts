@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { DatabaseError } from '#core/errors.ts';
 import type { HttpServer } from '#http/connection/server.ts';
-import type { MountedRoutes } from '#http/routes/route.ts';
+import type { MountedRoutes } from '#http/routes/mounted-routes.ts';
 import type { ConfigurationFile } from '#mcp/policy/configuration-file.ts';
 import type { ToolSurroundings } from '#mcp/tools/tool.ts';
 import type { Ground } from './ground.ts';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { documentedRoutes } from '#http/routes.ts';
 import { basic, startDoor } from './door-fixture.ts';
 import { rowBatch } from './fake-databases.ts';
 
@@ -413,7 +412,8 @@ test('the OpenAPI document describes every route, without loose ends', async (co
   assert.equal(body['openapi'], '3.0.3');
   const paths = body['paths'] as Record<string, Record<string, Record<string, unknown>>>;
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
-  assert.equal(operations.length, documentedRoutes.length + 1);
+  const documented = door.server.routes.filter(({ operation }) => operation !== undefined);
+  assert.equal(operations.length, documented.length);
   const ids = operations.map((operation) => operation['operationId']);
   assert.equal(new Set(ids).size, ids.length);
   for (const id of [

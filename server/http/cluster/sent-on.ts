@@ -9,7 +9,7 @@ import { HttpRefusal, refusalOf, withStatus } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { corsHeaders } from '../request/cors.ts';
 import { sessionHeader } from '../answer/statement-run.ts';
-import type { Route } from '../routes/route.ts';
+import type { RouteDescription } from '../routes/route.ts';
 
 // Requests that another server of the cluster executes (ha.md 6).
 
@@ -26,7 +26,7 @@ const leader: Elsewhere = { kind: 'leader' };
 /** Of requests that say by route and headers where they belong; undefined: here, as far as that goes. */
 export function placeOf(
   exchange: Exchange,
-  route: Route,
+  route: RouteDescription,
   cluster: ClusterDoor,
 ): Elsewhere | undefined {
   if (route.operation?.takesSession) {

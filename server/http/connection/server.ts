@@ -28,13 +28,19 @@ import { RequestIds } from '../request/request-ids.ts';
 import { DenialReports } from '../request/denial-reports.ts';
 import { RequestMeter, type RouteMeter } from '../request/request-meter.ts';
 import { type Elsewhere, placeOf, sendOn } from '../cluster/sent-on.ts';
-import { routesWith } from '../routes.ts';
-import { prometheusRoutes } from '../routes/prometheus.ts';
+import { openApi } from '../document/openapi.ts';
+import { leanRoutes } from '../lean-routes.ts';
+import { resources } from '../resources.ts';
+import { prometheus } from '../routes/prometheus.ts';
+import type { MountedRoutes } from '../routes/mounted-routes.ts';
+import { startPage } from '../routes/start-page.ts';
+import { exchangeOf, setExchange } from './request-exchange.ts';
+import { type ArrivedAt, resourcesPlugin } from './resources.ts';
 import {
   meterNameOf,
-  type MountedRoutes,
   type PathOwner,
   type Route,
+  type RouteDescription,
   urlOf,
 } from '../routes/route.ts';
 import { ColumnTemplates } from '../serializers/record.ts';
@@ -44,16 +50,16 @@ import { type UpgradeHandler, Upgrades } from './upgrade.ts';
 /** Between servers of a cluster: the one before has made the id up (`cluster/forwarding/forwarder.ts`). */
 const madeUpIdHeader = 'x-service-forwarded-request-id';
 
-const exchangeKey = Symbol('exchange');
-type ExchangedRequest = IncomingMessage & { [exchangeKey]?: Exchange };
-
 const noCompiler = (): never => {
-  throw new Error('bodies are checked by `body-fields.ts`');
+  throw new Error('schemas are those of `input-schema.ts`');
 };
+/** Whatever a body is called, the route decides how it is read; fastify would refuse names that it cannot read. */
+const noContentType = { 'content-type': undefined };
 
 /**
- * The HTTP door: fastify routes, node:http carries (house decision 32). Routes live in nested scopes, one for each kind of
- * access, so that a handler never checks it again; the hot path has one hook. Answers go straight to node:http.
+ * The HTTP door: fastify over node:http (house decision 32). Resources are fastify plugins (`resources.ts`); the hot routes of
+ * `lean-routes.ts` live in scopes, one for each kind of access, with one hook. A handler never checks access again. Answers go
+ * straight to node:http.
  */
 export class HttpServer {
   readonly #door: Door;
@@ -63,11 +69,12 @@ export class HttpServer {
   readonly #server: Server;
   readonly #secureServer: HttpsServer | undefined;
   readonly #upgrades: Upgrades;
-  readonly #routes: readonly Route[];
+  /** All, in the order in which they were mounted. */
+  readonly #routes: RouteDescription[] = [];
   readonly #owners = new Map<string, PathOwner>();
   /** Of `mountUpgrade`. */
   readonly #upgradePaths: string[] = [];
-  readonly #meters = new Map<Route, RouteMeter>();
+  readonly #meters = new Map<RouteDescription, RouteMeter>();
   readonly #knownPaths = new KnownPaths();
   #securePort: number | undefined;
 
@@ -91,11 +98,6 @@ export class HttpServer {
     const { telemetry, cluster } = dependencies;
     telemetry?.add(() => this.#door.requests.families());
     if (cluster) telemetry?.add(() => clusterFamilies(cluster));
-    this.#routes = [
-      ...routesWith(mounted?.routes ?? []),
-      ...(dependencies.telemetry ? prometheusRoutes : []),
-      ...(mounted?.routes ?? []),
-    ];
     for (const owner of mounted?.owners ?? []) this.#owners.set(owner.path, owner);
     this.#requestIds = new RequestIds(runtime.clock.now());
     this.#upgrades = new Upgrades(this.#door, this.#requestIds);
@@ -121,10 +123,12 @@ export class HttpServer {
       routerOptions: {
         ignoreTrailingSlash: true,
         maxParamLength: settings.get(serverHttpUrlMaxSize),
+        // Schemas and handlers read what they need of it.
+        querystringParser: (text) => text as never,
         onBadUrl: (_path, request) => this.#refuseBadUrl(request as unknown as IncomingMessage),
       },
       exposeHeadRoutes: false,
-      // No route has a schema for fastify; its compilers would be 100 files of an idle server.
+      // The usual compilers would be 100 files of an idle server.
       schemaController: {
         compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
       },
@@ -135,7 +139,7 @@ export class HttpServer {
         return this.#server;
       },
     });
-    this.#mount();
+    this.#mount(mounted);
   }
 
   /** Gives requests for the WebSocket protocol on a path to a door above; to be called before `listen`. */
@@ -223,7 +227,7 @@ export class HttpServer {
 
   /** First look at a request: its id, its form, whether the server stops. */
   #begin(
-    request: ExchangedRequest,
+    request: IncomingMessage,
     response: ServerResponse,
     route: (request: IncomingMessage, response: ServerResponse) => void,
   ): void {
@@ -239,7 +243,7 @@ export class HttpServer {
       requestId: own ?? this.#requestIds.next(),
       hasClientRequestId: own !== undefined && request.headers[madeUpIdHeader] === undefined,
     });
-    request[exchangeKey] = exchange;
+    setExchange(request, exchange);
     connection.observer = exchange;
     const refusal = malformed(request, this.#door.settings);
     const owner = request.method === 'POST' ? undefined : this.#ownerOf(request);
@@ -256,21 +260,40 @@ export class HttpServer {
     else {
       const known = this.#knownPaths.find(request.method, request.url);
       if (known === undefined) route(request, response);
+      else if (known.route.access === 'public') this.#handle(exchange, known);
       else this.#enter(exchange, known.route.access, () => this.#handle(exchange, known));
     }
   }
 
-  #mount(): void {
+  /** Every route of this door. Complete when the server listens. */
+  get routes(): readonly RouteDescription[] {
+    return this.#routes;
+  }
+
+  #mount(mounted: MountedRoutes | undefined): void {
     const app = this.#app;
-    // Bodies are read by the handlers, after authentication.
-    for (const method of ['POST', 'PUT', 'DELETE'])
-      app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
-    const ofAccess = (access: Route['access']) =>
-      this.#routes.filter((route) => route.access === access);
+    const { telemetry } = this.#door;
+    app.removeAllContentTypeParsers();
+    // On the lean way bodies are read by the handlers.
+    app.addContentTypeParser('*', (_request, _body, done) => done(null));
+    app.addHook('onRequest', (request, _reply, done) => {
+      const { method } = request;
+      if (method !== 'GET' && method !== 'HEAD') request.headers = noContentType;
+      done();
+    });
+    const lean = [...leanRoutes, ...(mounted?.routes ?? [])];
+    const ofAccess = (access: Route['access']) => lean.filter((route) => route.access === access);
     this.#mountRoutes(app, ofAccess('public'));
     this.#mountScope('user', (scope) => this.#mountRoutes(scope, ofAccess('user')));
     this.#mountScope('root', (scope) => this.#mountRoutes(scope, ofAccess('root')));
     this.#mountScope('peer', (scope) => this.#mountRoutes(scope, ofAccess('peer')));
+    void app.register(resourcesPlugin, {
+      door: this.#door,
+      resources: [...resources, ...(mounted?.resources ?? []), openApi(this.#routes)],
+      rootResources: telemetry ? [startPage, prometheus] : [startPage],
+      described: (route) => this.#described(route),
+      enter: (exchange, access, next) => this.#enter(exchange, access, next),
+    });
     app.setNotFoundHandler((request) => this.#refuseUnknown(exchangeOf(request.raw)));
     app.setErrorHandler((error, request) => exchangeOf(request.raw)?.fail(error));
   }
@@ -291,9 +314,7 @@ export class HttpServer {
   #mountRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
     for (const route of routes) {
       const { method } = route;
-      const meter = this.#door.requests.add(method, urlOf(route));
-      const counter = this.#door.meters.meter(meterNameOf(route));
-      this.#meters.set(route, meter);
+      const meters = this.#metersOf(route);
       scope.route({
         method,
         url: urlOf(route),
@@ -301,7 +322,7 @@ export class HttpServer {
           const exchange = exchangeOf(request.raw);
           if (!exchange) return;
           const parameters = request.params as Readonly<Record<string, string>>;
-          const found = { route, counter, meter, parameters };
+          const found = { route, ...meters, parameters };
           reply.hijack();
           this.#knownPaths.remember(request.raw.url, found);
           this.#handle(exchange, found);
@@ -310,12 +331,35 @@ export class HttpServer {
     }
   }
 
-  #handle(exchange: Exchange, { route, counter, meter, parameters }: FoundRoute): void {
+  #metersOf(route: RouteDescription): Pick<FoundRoute, 'counter' | 'meter'> {
+    const meter = this.#door.requests.add(route.method, urlOf(route));
+    const counter = this.#door.meters.meter(meterNameOf(route));
+    this.#routes.push(route);
+    this.#meters.set(route, meter);
+    return { counter, meter };
+  }
+
+  #described(route: RouteDescription): ArrivedAt {
+    const meters = this.#metersOf(route);
+    return (exchange, parameters) => this.#arrive(exchange, { route, ...meters, parameters });
+  }
+
+  /** @returns where the request is to be executed, when that is not simply here */
+  #arrive(
+    exchange: Exchange,
+    found: Omit<FoundRoute, 'route'> & { readonly route: RouteDescription },
+  ): Elsewhere | undefined {
+    const { route, counter, meter, parameters } = found;
     counter.mark();
     exchange.route = meter;
     exchange.parameters = parameters;
     const { cluster } = this.#door;
-    const place = cluster && placeOf(exchange, route, cluster);
+    return cluster && placeOf(exchange, route, cluster);
+  }
+
+  #handle(exchange: Exchange, found: FoundRoute): void {
+    const { route } = found;
+    const place = this.#arrive(exchange, found);
     try {
       const later =
         place === undefined
@@ -396,10 +440,6 @@ const upgradeRequired: Refusal = {
   error: 'WebSocket upgrade required',
   headers: ['Upgrade', 'websocket'],
 };
-
-function exchangeOf(request: ExchangedRequest): Exchange | undefined {
-  return request[exchangeKey];
-}
 
 /** Whether a path belongs to a route, whatever the method. */
 function matches(pattern: string, path: string): boolean {

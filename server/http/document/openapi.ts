@@ -1,6 +1,6 @@
-import type { Door } from '../door.ts';
 import type { JsonSchema } from '../request/body-fields.ts';
-import type { Answer, Operation, Route } from '../routes/route.ts';
+import type { Resource } from '../routes/resource.ts';
+import type { Answer, Operation, RouteDescription } from '../routes/route.ts';
 import { basePath } from '../routes/route.ts';
 import { mapOf, shared } from './schemas.ts';
 import { sharedSchemas } from './shared-schemas.ts';
@@ -19,7 +19,7 @@ const requestIdHeader = {
 };
 
 /** The document. Pure: the same routes and version give the same text. */
-export function openApiDocument(routes: readonly Route[], version: string): JsonSchema {
+export function openApiDocument(routes: readonly RouteDescription[], version: string): JsonSchema {
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of routes) {
     if (!route.operation) continue;
@@ -48,29 +48,28 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
   };
 }
 
-/** The route that gives the document out; it is part of the document itself. */
-export function openApiGet(documented: readonly Route[]): Route {
-  const made = new WeakMap<Door, Buffer>();
-  const route: Route = {
-    method: 'GET',
-    path: '/openapi.json',
-    access: 'user',
-    operation: {
-      id: 'getOpenApi',
-      summary: 'This document',
-      answers: { 200: { description: 'OpenAPI 3.0.3', schema: mapOf(true) } },
-    },
-    handle: (exchange, door) => {
-      let document = made.get(door);
-      if (document === undefined) {
-        const routes = [...documented, route];
-        document = Buffer.from(JSON.stringify(openApiDocument(routes, door.version)));
-        made.set(door, document);
-      }
-      exchange.json(200, document);
-    },
+/** Gives the document out, which tells of it, too. @param routes all of this door */
+export function openApi(routes: readonly RouteDescription[]): Resource {
+  return (scope, { door }, done) => {
+    let document: Buffer | undefined;
+    scope.get(
+      '/openapi.json',
+      {
+        config: { access: 'user' },
+        schema: {
+          operationId: 'getOpenApi',
+          summary: 'This document',
+          response: { 200: { description: 'OpenAPI 3.0.3', schema: mapOf(true) } },
+        },
+      },
+      ({ exchange }, reply) => {
+        document ??= Buffer.from(JSON.stringify(openApiDocument(routes, door.version)));
+        reply.hijack();
+        exchange.json(200, document);
+      },
+    );
+    done();
   };
-  return route;
 }
 
 /** `/query/:database/:language/*` as `/api/v1/query/{database}/{language}/{command}`. */
@@ -78,7 +77,7 @@ function templateOf(path: string): string {
   return basePath + path.replaceAll(/:(\w+)/g, '{$1}').replace('*', '{command}');
 }
 
-function describe(route: Route, operation: Operation): JsonSchema {
+function describe(route: RouteDescription, operation: Operation): JsonSchema {
   const { id, summary, body, bodyIsOptional, bodyTypes, example } = operation;
   const isPublic = route.access === 'public' && operation.takesCredentials !== true;
   return {
@@ -113,7 +112,7 @@ function contentOf(
   );
 }
 
-function parametersOf(route: Route, operation: Operation): readonly JsonSchema[] {
+function parametersOf(route: RouteDescription, operation: Operation): readonly JsonSchema[] {
   const { path = {}, query = {} } = operation.example ?? {};
   const inPath = [...templateOf(route.path).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
@@ -164,7 +163,7 @@ const usualExamples: Readonly<Record<string, string>> = {
   command: 'SELECT 1 AS one',
 };
 
-function responsesOf(route: Route, operation: Operation, isPublic: boolean): JsonSchema {
+function responsesOf(route: RouteDescription, operation: Operation, isPublic: boolean): JsonSchema {
   const responses: Record<string, JsonSchema> = {};
   const refused = (description: string) =>
     responseOf({ description, schema: shared('ErrorResponse') });

@@ -1,4 +1,3 @@
-import type { Door } from '../door.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { replayKeyOf } from './cache.ts';
 
@@ -36,16 +35,4 @@ export async function onceOnly(
   } finally {
     if (!isFinished) replays.finish(key, undefined);
   }
-}
-
-/** A handler that is given the body, and executes a request with an id of the client's choice once. */
-export function repeatable(
-  handle: (exchange: Exchange, door: Door, body: Uint8Array) => Promise<void>,
-): (exchange: Exchange, door: Door) => Promise<void> {
-  return async (exchange, door) => {
-    const body = await exchange.body();
-    if (exchange.hasClientRequestId)
-      await onceOnly(exchange, body, () => handle(exchange, door, body));
-    else await handle(exchange, door, body);
-  };
 }

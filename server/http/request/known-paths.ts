@@ -27,7 +27,7 @@ export class KnownPaths {
     return method === 'POST' && url !== undefined ? this.#found.get(url) : undefined;
   }
 
-  /** To be called by requests that were admitted, so that nobody else can fill it. */
+  /** To be called by requests that were admitted, so that nobody else can fill it; strangers may by a public path that is one only. */
   remember(url: string | undefined, found: FoundRoute): void {
     if (
       !this.#isUsed ||
@@ -36,7 +36,8 @@ export class KnownPaths {
       url.length > pathLengthMax
     )
       return;
-    if (found.route.access === 'public' || url.includes('?')) return;
+    if (url.includes('?')) return;
+    if (found.route.access === 'public' && Object.keys(found.parameters).length > 0) return;
     if (this.#found.size >= pathsMax) this.#found.clear();
     this.#found.set(url, found);
   }

@@ -2,16 +2,10 @@ import type { StoredApiToken } from '#security/api-token-file.ts';
 import { apiTokenPrefix, apiTokenToJson, parsePermissions } from '#security/api-token-file.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
-import {
-  objectField,
-  optionalText,
-  readFields,
-  requiredText,
-  schemaOfFields,
-} from '../request/body-fields.ts';
+import { objectField, optionalText, requiredText } from '../request/body-fields.ts';
 import type { Field } from '../request/body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
-import { parseAnyJsonObject } from '../request/json-body.ts';
+import { bodyWith, queryWith, textParameter } from '../request/input-schema.ts';
 import {
   flag,
   integer,
@@ -22,7 +16,7 @@ import {
   resultAnswer,
   text,
 } from '../document/schemas.ts';
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 // API tokens (http-api.md 17). Root only.
 
@@ -78,114 +72,112 @@ const tokenSchema = object(
   ['token', 'expired'],
 );
 
-export const apiTokensGet: Route = {
-  method: 'GET',
-  path: '/server/api-tokens',
-  access: 'root',
-  operation: {
-    id: 'listApiTokens',
-    summary: 'All API tokens of this server, without the tokens themselves',
-    answers: {
-      200: {
-        description: 'The tokens',
-        schema: object({ result: listOf(tokenSchema), count: integer() }),
+const createSchema = {
+  operationId: 'createApiToken',
+  summary: 'Makes an API token; its text is in this answer only',
+  body: bodyWith(createFields),
+  example: {
+    body: {
+      'application/json': {
+        name: 'ci',
+        database: 'school',
+        expiresAt: 0,
+        permissions: { types: { '*': { access: ['readRecord'] } }, database: [] },
       },
     },
   },
-  handle: (exchange, { apiTokens }) => {
-    const result = apiTokens.list().map((token: StoredApiToken) => ({
-      ...apiTokenToJson(token),
-      ...(apiTokens.isExpired(token) ? { expired: true } : undefined),
-    }));
-    exchange.jsonValue(200, { result, count: result.length });
+  response: {
+    201: resultAnswer('The token', tokenSchema),
+    409: refusal('A token has this name already'),
   },
 };
 
-export const apiTokensPost: Route = {
-  method: 'POST',
-  path: '/server/api-tokens',
-  access: 'root',
-  operation: {
-    id: 'createApiToken',
-    summary: 'Makes an API token; its text is in this answer only',
-    body: schemaOfFields(createFields),
-    example: {
-      body: {
-        'application/json': {
-          name: 'ci',
-          database: 'school',
-          expiresAt: 0,
-          permissions: { types: { '*': { access: ['readRecord'] } }, database: [] },
+const deleteSchema = {
+  operationId: 'deleteApiToken',
+  summary: 'Deletes an API token; requests with it are refused from then on',
+  querystring: queryWith({
+    token: textParameter({ description: 'SHA-256 of the token in hexadecimal digits' }),
+    name: textParameter({ description: 'Name of the token, instead of its hash' }),
+  }),
+  example: { query: { name: 'ci' } },
+  response: {
+    200: resultAnswer('Deleted', text()),
+    400: refusal('Neither hash nor name, or the token itself'),
+    404: refusal('No such token'),
+  },
+};
+
+export const apiTokens: Resource = (scope, { door }, done) => {
+  scope.get(
+    '/server/api-tokens',
+    {
+      config: { access: 'root' },
+      schema: {
+        operationId: 'listApiTokens',
+        summary: 'All API tokens of this server, without the tokens themselves',
+        response: {
+          200: {
+            description: 'The tokens',
+            schema: object({ result: listOf(tokenSchema), count: integer() }),
+          },
         },
       },
     },
-    answers: {
-      201: resultAnswer('The token', tokenSchema),
-      409: refusal('A token has this name already'),
+    async () => {
+      const result = door.apiTokens.list().map((token: StoredApiToken) => ({
+        ...apiTokenToJson(token),
+        ...(door.apiTokens.isExpired(token) ? { expired: true } : undefined),
+      }));
+      return { result, count: result.length };
     },
-  },
-  handle: async (exchange, door) => {
-    const bytes = await exchange.body();
-    const body = await parseAnyJsonObject(exchange, bytes, {
-      invalidStatus: 400,
-      mayBeEmpty: false,
-    });
-    const {
-      name,
-      database = '*',
-      expiresAt = 0,
-      permissions,
-    } = readFields(createFields, body, exchange);
-    if (database.trim() === '') throw badRequest("Field 'database' is blank");
-    // Whether the name is free is known while the token is made: others may be making one, too.
-    const { token, stored } = await inWords(async () => {
-      const given = { name, database, expiresAt, permissions: parsePermissions(permissions, name) };
-      return await door.apiTokens.create(given);
-    }).catch((error) => {
-      if (!door.apiTokens.has(name)) throw error;
-      throw new HttpRefusal({ status: 409, error: `API token '${name}' already exists` });
-    });
-    const what = `created API token '${name}' for database '${database}'`;
-    const message = `User '${exchange.principal.name}' ${what}`;
-    door.events.report('INFO', 'Security', message, null, exchange.requestId);
-    exchange.jsonValue(201, { result: { ...apiTokenToJson(stored), token } });
-  },
-};
+  );
 
-export const apiTokensDelete: Route = {
-  method: 'DELETE',
-  path: '/server/api-tokens',
-  access: 'root',
-  operation: {
-    id: 'deleteApiToken',
-    summary: 'Deletes an API token; requests with it are refused from then on',
-    query: {
-      token: { type: 'string', description: 'SHA-256 of the token in hexadecimal digits' },
-      name: { type: 'string', description: 'Name of the token, instead of its hash' },
+  scope.post(
+    '/server/api-tokens',
+    {
+      config: { access: 'root' },
+      schema: createSchema,
     },
-    example: { query: { name: 'ci' } },
-    answers: {
-      200: resultAnswer('Deleted', text()),
-      400: refusal('Neither hash nor name, or the token itself'),
-      404: refusal('No such token'),
+    async ({ exchange, body }, reply) => {
+      const { name, database = '*', expiresAt = 0, permissions } = body;
+      if (database.trim() === '') throw badRequest("Field 'database' is blank");
+      // Whether the name is free is known while the token is made: others may be making one, too.
+      const { token, stored } = await inWords(async () => {
+        const granted = parsePermissions(permissions, name);
+        return await door.apiTokens.create({ name, database, expiresAt, permissions: granted });
+      }).catch((error) => {
+        if (!door.apiTokens.has(name)) throw error;
+        throw new HttpRefusal({ status: 409, error: `API token '${name}' already exists` });
+      });
+      const what = `created API token '${name}' for database '${database}'`;
+      const message = `User '${exchange.principal.name}' ${what}`;
+      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      reply.code(201);
+      return { result: { ...apiTokenToJson(stored), token } };
     },
-  },
-  handle: async (exchange, door) => {
-    const given = new URLSearchParams(exchange.queryString);
-    const tokenHash = given.get('token') ?? '';
-    const name = given.get('name') ?? '';
-    if (tokenHash === '' && name === '')
-      throw badRequest("Parameter 'token' (the SHA-256 of the token) or 'name' is needed");
-    // Addresses end up in logs of proxies and browsers.
-    if (tokenHash.startsWith(apiTokenPrefix))
-      throw badRequest("Parameter 'token' takes the SHA-256 of the token, not the token itself");
-    const which = tokenHash === '' ? { name } : { tokenHash };
-    const deleted = await inWords(() => door.apiTokens.delete(which));
-    const what = `deleted API token '${deleted}'`;
-    const message = `User '${exchange.principal.name}' ${what}`;
-    door.events.report('INFO', 'Security', message, null, exchange.requestId);
-    exchange.jsonValue(200, { result: 'API token deleted' });
-  },
+  );
+
+  scope.delete(
+    '/server/api-tokens',
+    {
+      config: { access: 'root' },
+      schema: deleteSchema,
+    },
+    async ({ exchange, query: { token, name } }) => {
+      if (token === '' && name === '')
+        throw badRequest("Parameter 'token' (the SHA-256 of the token) or 'name' is needed");
+      // Addresses end up in logs of proxies and browsers.
+      if (token.startsWith(apiTokenPrefix))
+        throw badRequest("Parameter 'token' takes the SHA-256 of the token, not the token itself");
+      const which = token === '' ? { name } : { tokenHash: token };
+      const deleted = await inWords(() => door.apiTokens.delete(which));
+      const what = `deleted API token '${deleted}'`;
+      const message = `User '${exchange.principal.name}' ${what}`;
+      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      return { result: 'API token deleted' };
+    },
+  );
+  done();
 };
 
 /** Refusals say what is wrong in `error`. */

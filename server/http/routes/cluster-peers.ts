@@ -1,117 +1,111 @@
+import type { preParsingHookHandler } from 'fastify';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import { haSnapshotWriteTimeout } from '#config/cluster-resync-settings.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
-import { parseAnyJsonObject } from '../request/json-body.ts';
+import { objectBody } from '../request/input-schema.ts';
 import { clusterOf } from './cluster.ts';
 import { databaseName } from './database-parameter.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Operation, Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 /*
  * Endpoints between servers of a cluster (ha.md 11.4): they prove themselves by its token, and no password, root's neither,
  * stands for it.
  */
 
-function peerRoute(
-  method: 'GET' | 'POST',
-  path: string,
-  status: 401 | 403,
-  handle: (exchange: Exchange, cluster: ClusterDoor) => void | Promise<void>,
-  operation?: Operation,
-): Route {
-  return {
-    method,
-    path,
-    access: 'peer',
-    ...(operation && { operation }),
-    handle: (exchange) => {
+/** Only servers of the cluster. @param status what others are answered */
+function requirePeer(status: 401 | 403): preParsingHookHandler {
+  return ({ exchange }, _reply, payload, next) => {
+    try {
       if (!exchange.isPeer) throw new HttpRefusal({ status, error: 'Cluster token required' });
-      return handle(exchange, clusterOf(exchange));
-    },
+      clusterOf(exchange);
+      next(null, payload);
+    } catch (error) {
+      next(error as Error);
+    }
   };
 }
 
-const authSession = peerRoute('POST', '/cluster/auth-session', 403, async (exchange, { view }) => {
-  const { tokens } = exchange.door;
-  const body = await parseAnyJsonObject(exchange, await exchange.body(), {
-    invalidStatus: 400,
-    mayBeEmpty: false,
-  });
-  const [token, action] = [body.get('token'), body.get('action')];
-  if (typeof token !== 'string' || !token.startsWith('AU-'))
-    throw badRequest("Field 'token' must be a token of a login");
-  if (action === 'revoke') {
-    tokens.revokedElsewhere(token);
-    exchange.noContent();
-  } else if (action === 'validate') {
-    const found = tokens.confirm(token);
-    if (found === undefined) throw new HttpRefusal({ status: 404, error: 'Unknown token' });
-    exchange.jsonValue(200, { ...found, appliedIndex: view.appliedIndex() });
-  } else throw badRequest("Field 'action' must be validate or revoke");
-});
+export const clusterPeers: Resource = (scope, { door }, done) => {
+  scope.get(
+    '/ha/snapshot/:database',
+    {
+      config: { access: 'peer' },
+      preParsing: requirePeer(401),
+      schema: {
+        operationId: 'downloadSnapshot',
+        summary:
+          'A copy of a database, for members that prove themselves by the token of the cluster',
+        response: {},
+      },
+    },
+    async ({ exchange }, reply) => {
+      const database = snapshotName(exchange);
+      const { view, addresses } = clusterOf(exchange);
+      const { role, leader } = view.consensus.status();
+      if (role !== 'leader') {
+        const address = leader === undefined ? undefined : addresses.addresses('http').get(leader);
+        const error = new DatabaseError(
+          'NotLeader',
+          `Server '${view.serverName}' is not the leader`,
+          { arguments: address === undefined ? [] : [address] },
+        );
+        throw new HttpRefusal({ ...refusalOf(error), status: 409 });
+      }
+      await sendArchive(exchange, view, database);
+      return reply.hijack();
+    },
+  );
 
-const capabilities = peerRoute(
-  'POST',
-  '/cluster/capabilities',
-  403,
-  async (exchange, { view, capabilities: own, sharedSettings }) => {
-    await exchange.body();
-    const { version, databases } = exchange.door;
-    exchange.jsonValue(200, {
+  const config = { access: 'peer' } as const;
+  const preParsing = requirePeer(403);
+
+  scope.post(
+    '/cluster/auth-session',
+    { config, preParsing, schema: { body: objectBody() } },
+    async ({ exchange, body }, reply) => {
+      const [token, action] = [body.get('token'), body.get('action')];
+      if (typeof token !== 'string' || !token.startsWith('AU-'))
+        throw badRequest("Field 'token' must be a token of a login");
+      if (action === 'revoke') {
+        door.tokens.revokedElsewhere(token);
+        reply.code(204);
+        return undefined;
+      }
+      if (action !== 'validate') throw badRequest("Field 'action' must be validate or revoke");
+      const found = door.tokens.confirm(token);
+      if (found === undefined) throw new HttpRefusal({ status: 404, error: 'Unknown token' });
+      return { ...found, appliedIndex: clusterOf(exchange).view.appliedIndex() };
+    },
+  );
+
+  const ignoring = { config: { ...config, ignoresBody: true }, preParsing };
+
+  scope.post('/cluster/capabilities', ignoring, async ({ exchange }) => {
+    const { view, capabilities, sharedSettings } = clusterOf(exchange);
+    return {
       peerId: view.consensus.self,
-      version,
-      capabilities: own,
-      databases: databases.names(),
+      version: door.version,
+      capabilities,
+      databases: door.databases.names(),
       settings: sharedSettings,
-    });
-  },
-);
+    };
+  });
 
-const bootstrapState = peerRoute(
-  'POST',
-  '/cluster/bootstrap-state',
-  403,
-  async (exchange, { view }) => {
-    await exchange.body();
+  scope.post('/cluster/bootstrap-state', ignoring, async ({ exchange }) => {
+    const { view } = clusterOf(exchange);
     if (view.bootstrapState === undefined)
       throw new DatabaseError('NotSupported', 'not supported yet: bootstrap from local databases');
-    exchange.jsonValue(200, await view.bootstrapState());
-  },
-);
+    return await view.bootstrapState();
+  });
 
-const stage = peerRoute('POST', '/cluster/stage/:uuid', 403, async (exchange, { view }) => {
-  await exchange.body();
-  const uuid = exchange.parameters['uuid'] ?? '';
-  exchange.jsonValue(200, view.stageOf?.(uuid) ?? { state: 'unknown' });
-});
-
-const snapshot = peerRoute(
-  'GET',
-  '/ha/snapshot/:database',
-  401,
-  async (exchange, { view, addresses }) => {
-    const database = snapshotName(exchange);
-    const { role, leader } = view.consensus.status();
-    if (role !== 'leader') {
-      const address = leader === undefined ? undefined : addresses.addresses('http').get(leader);
-      const error = new DatabaseError(
-        'NotLeader',
-        `Server '${view.serverName}' is not the leader`,
-        {
-          arguments: address === undefined ? [] : [address],
-        },
-      );
-      throw new HttpRefusal({ ...refusalOf(error), status: 409 });
-    }
-    await sendArchive(exchange, view, database);
-  },
-  {
-    id: 'downloadSnapshot',
-    summary: 'A copy of a database, for members that prove themselves by the token of the cluster',
-    answers: {},
-  },
-);
+  scope.post('/cluster/stage/:uuid', ignoring, async ({ exchange }) => {
+    const uuid = exchange.parameters['uuid'] ?? '';
+    return clusterOf(exchange).view.stageOf?.(uuid) ?? { state: 'unknown' };
+  });
+  done();
+};
 
 /** A name that could be a path is refused before anything is looked for. */
 function snapshotName(exchange: Exchange): string {
@@ -191,6 +185,3 @@ function wholeNumber(query: URLSearchParams, name: string): number | undefined {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw badRequest(`Parameter '${name}' must be a whole number`);
 }
-
-export const documentedPeerRoutes: readonly Route[] = [snapshot];
-export const otherPeerRoutes: readonly Route[] = [authSession, capabilities, bootstrapState, stage];

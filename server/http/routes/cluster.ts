@@ -1,3 +1,4 @@
+import type { preParsingHookHandler, preValidationHookHandler } from 'fastify';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { ManagementAnswer } from '#cluster/management/answer.ts';
 import { badRequest, HttpRefusal } from '../answer/errors.ts';
@@ -12,9 +13,17 @@ import {
   resultAnswer,
   text,
 } from '../document/schemas.ts';
-import { parseAnyJsonObject } from '../request/json-body.ts';
+import type { JsonSchema } from '../request/body-fields.ts';
+import {
+  objectBody,
+  type QuerySchema,
+  queryWith,
+  switchParameter,
+  textParameter,
+} from '../request/input-schema.ts';
 import { databaseName } from './database-parameter.ts';
-import type { Answer, Operation, Route } from './route.ts';
+import type { Resource } from './resource.ts';
+import type { Answer, RequestExample } from './route.ts';
 import { rootOnly } from '../request/authenticate.ts';
 
 /*
@@ -35,14 +44,25 @@ const refusals = {
   504: telling('Not finished in time'),
 };
 
-type Run = (
-  cluster: ClusterDoor,
-  exchange: Exchange,
-  body: ReadonlyMap<string, unknown>,
-) => Promise<ManagementAnswer>;
-
-interface Described extends Omit<Operation, 'answers'> {
+/** What people ask of a cluster, and what their request says beside its path. */
+interface Management {
+  readonly method: 'POST' | 'DELETE';
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
   readonly answer: Answer;
+  /** Needed, and documented so; without it a body may be left out. */
+  readonly body?: JsonSchema;
+  readonly example?: RequestExample;
+  readonly query?: QuerySchema<ForceQuery>;
+  /** Documented, and may be left out. */
+  readonly bodyIsOptional?: boolean;
+  readonly run: (asked: {
+    readonly cluster: ClusterDoor;
+    readonly exchange: Exchange;
+    readonly body: ReadonlyMap<string, unknown>;
+    readonly query: ForceQuery;
+  }) => Promise<ManagementAnswer>;
 }
 
 /** The cluster of this server. @throws HttpRefusal 400 without replication, 503 before it has started */
@@ -56,37 +76,6 @@ export function clusterOf({ door }: Exchange): ClusterDoor {
       headers: ['Retry-After', '1'],
     });
   return cluster;
-}
-
-function management(method: 'POST' | 'DELETE', path: string, given: Described, run: Run): Route {
-  const { answer, ...operation } = given;
-  return {
-    method,
-    path,
-    access: 'root',
-    operation: { ...operation, answers: { 200: answer, ...refusals } },
-    handle: async (exchange, { events }) => {
-      const cluster = clusterOf(exchange);
-      const body = await bodyOf(exchange, operation.bodyIsOptional !== false);
-      const asked = `${method} ${exchange.request.url?.split('?', 1)[0]?.slice(0, 200)}`;
-      const answered = await run(cluster, exchange, body);
-      const outcome = answered.status === 200 ? '' : ` (${answered.status})`;
-      const message = `User '${exchange.principal.name}' from ${exchange.source}: ${asked}${outcome}`;
-      events.report('INFO', 'HA', message, null, exchange.requestId);
-      send(exchange, answered);
-    },
-  };
-}
-
-async function bodyOf(
-  exchange: Exchange,
-  mayBeEmpty: boolean,
-): Promise<ReadonlyMap<string, unknown>> {
-  const bytes = await exchange.body();
-  if (bytes.length === 0 && mayBeEmpty) return new Map();
-  if (bytes.length === 0)
-    throw badRequest('A JSON object is expected; {} asks for nothing special');
-  return parseAnyJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
 }
 
 function send(exchange: Exchange, { status, body, retryAfter }: ManagementAnswer): void {
@@ -104,71 +93,54 @@ function send(exchange: Exchange, { status, body, retryAfter }: ManagementAnswer
   });
 }
 
-/** A switch of the query string. @throws HttpRefusal 400 */
-function switchOf(exchange: Exchange, name: string): boolean {
-  const value = new URLSearchParams(exchange.queryString).get(name);
-  if (value === null || value === 'false') return false;
-  if (value === '' || value === 'true') return true;
-  throw badRequest(`Parameter '${name}' is '${value.slice(0, 60)}'; it must be true or false`);
-}
-
-/** @throws HttpRefusal for anything but a whole number from 0 */
-function expectedIndexOf(exchange: Exchange): number | undefined {
-  const name = 'expectedConfigurationIndex';
-  const value = new URLSearchParams(exchange.queryString).get(name);
-  if (value === null) return undefined;
-  const index = Number(value);
-  if (/^\d+$/.test(value) && Number.isSafeInteger(index)) return index;
-  throw badRequest(`Parameter '${name}' is '${value.slice(0, 60)}'; it must be a whole number`);
-}
-
-const done = (description: string): Answer => ({
+const doneAnswer = (description: string): Answer => ({
   description,
   schema: { ...object({ result: text() }), additionalProperties: true },
 });
 
-const optional = { bodyIsOptional: true } as const;
-const forced = { query: { force: { type: 'boolean', description: 'Also against the guard' } } };
+interface ForceQuery {
+  readonly force?: boolean;
+  readonly expectedConfigurationIndex?: number | undefined;
+}
 
-const clusterGet: Route = {
-  method: 'GET',
-  path: '/cluster',
-  access: 'root',
-  operation: {
-    id: 'getClusterStatus',
-    summary: 'Leader, members and their state',
-    query: {
-      presence: { type: 'boolean', description: 'Asks every member which databases it has' },
-    },
-    answers: {
-      200: {
-        description: 'As this server knows it',
-        schema: {
-          ...object(
-            {
-              implementation: text(),
-              localPeerId: text(),
-              isLeader: flag('This server leads'),
-              leaderId: { type: 'string', nullable: true },
-              currentTerm: integer(),
-              commitIndex: integer(),
-              appliedIndex: integer(),
-              peers: listOf(mapOf(true)),
-              databases: listOf(mapOf(true)),
-              alerts: listOf(mapOf(true)),
-            },
-            [],
-          ),
-          additionalProperties: true,
-        },
-      },
-      ...refusals,
+const forceParameter = switchParameter('Also against the guard');
+const forced = queryWith({ force: forceParameter });
+const forcedAt: QuerySchema<ForceQuery> = queryWith({
+  force: forceParameter,
+  expectedConfigurationIndex: {
+    schema: integer('Refused when the configuration is another one'),
+    read: (value: string | null, name) => {
+      if (value === null) return undefined;
+      const index = Number(value);
+      if (/^\d+$/.test(value) && Number.isSafeInteger(index)) return index;
+      throw badRequest(`Parameter '${name}' is '${value.slice(0, 60)}'; it must be a whole number`);
     },
   },
-  handle: async (exchange) => {
-    const cluster = clusterOf(exchange);
-    exchange.jsonValue(200, await cluster.report.read(switchOf(exchange, 'presence')));
-  },
+});
+const anyBody = objectBody();
+/** Of a server that compares. */
+const partQuery = queryWith({
+  mark: switchParameter('Begins a comparison'),
+  verifyId: textParameter(),
+});
+
+const statusSchema = {
+  ...object(
+    {
+      implementation: text(),
+      localPeerId: text(),
+      isLeader: flag('This server leads'),
+      leaderId: { type: 'string', nullable: true },
+      currentTerm: integer(),
+      commitIndex: integer(),
+      appliedIndex: integer(),
+      peers: listOf(mapOf(true)),
+      databases: listOf(mapOf(true)),
+      alerts: listOf(mapOf(true)),
+    },
+    [],
+  ),
+  additionalProperties: true,
 };
 
 const expectedIndex = integer('Refused when the configuration is another one');
@@ -186,161 +158,185 @@ const peerBody = object(
   ['name', 'priority', 'learner', 'expectedConfigurationIndex', 'timeoutMs'],
 );
 
-const verifyPost: Route = {
-  method: 'POST',
-  path: '/cluster/verify/:database',
-  access: 'peer',
-  operation: {
-    id: 'verifyClusterDatabase',
-    summary: 'Compares a database between the members',
-    answers: { 200: resultAnswer('Peers and what they hold', mapOf(true)), ...refusals },
-  },
-  handle: async (exchange) => {
-    const { isPeer, principal } = exchange;
-    const isAskedByServer = isPeer && !exchange.isForwarded;
-    if (!isAskedByServer && !principal.isRoot) throw rootOnly(principal.name);
-    const cluster = clusterOf(exchange);
-    const database = databaseName(exchange);
-    if (!exchange.door.databases.exists(database))
-      throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
-    if (!isAskedByServer) {
-      exchange.jsonValue(200, { result: await cluster.verify.compare(database) });
-      return;
-    }
-    if (switchOf(exchange, 'mark')) {
-      exchange.jsonValue(200, await cluster.verify.mark(database));
-      return;
-    }
-    const verifyId = new URLSearchParams(exchange.queryString).get('verifyId') ?? '';
-    if (verifyId === '') throw badRequest("Parameter 'verifyId' is missing");
-    exchange.jsonValue(200, await cluster.verify.ownPart(verifyId));
-  },
-};
-
-const addPeer = management(
-  'POST',
-  '/cluster/peer',
+const managements: readonly Management[] = [
   {
-    id: 'addClusterPeer',
+    method: 'POST',
+    path: '/cluster/peer',
+    operationId: 'addClusterPeer',
     summary: 'Adds a member',
     body: peerBody,
-    bodyIsOptional: false,
     example: {
       body: { 'application/json': { peerId: 'node1_2434', address: 'node1:2434:2480' } },
     },
-    answer: done('It is a member'),
+    answer: doneAnswer('It is a member'),
+    run: ({ cluster, body }) => cluster.management.addPeer(body),
   },
-  (cluster, _, body) => cluster.management.addPeer(body),
-);
-
-const removePeer = management(
-  'DELETE',
-  '/cluster/peer/:peerId',
   {
-    id: 'removeClusterPeer',
+    method: 'DELETE',
+    path: '/cluster/peer/:peerId',
+    operationId: 'removeClusterPeer',
     summary: 'Removes a member',
-    ...optional,
-    query: {
-      ...forced.query,
-      expectedConfigurationIndex: expectedIndex,
-    },
-    answer: done('It is none'),
+    query: forcedAt,
+    answer: doneAnswer('It is none'),
+    run: ({ cluster, exchange, query }) =>
+      cluster.management.removePeer(
+        exchange.parameters['peerId'] ?? '',
+        query.force === true,
+        query.expectedConfigurationIndex,
+      ),
   },
-  (cluster, exchange) =>
-    cluster.management.removePeer(
-      exchange.parameters['peerId'] ?? '',
-      switchOf(exchange, 'force'),
-      expectedIndexOf(exchange),
-    ),
-);
-
-const promotePeer = management(
-  'POST',
-  '/cluster/peer/:peerId/promote',
   {
-    id: 'promoteClusterPeer',
+    method: 'POST',
+    path: '/cluster/peer/:peerId/promote',
+    operationId: 'promoteClusterPeer',
     summary: 'Lets a learner vote',
-    ...optional,
-    answer: done('It votes'),
+    answer: doneAnswer('It votes'),
+    run: ({ cluster, exchange, body }) =>
+      cluster.management.promote(exchange.parameters['peerId'] ?? '', body),
   },
-  (cluster, exchange, body) =>
-    cluster.management.promote(exchange.parameters['peerId'] ?? '', body),
-);
-
-const transferLeadership = management(
-  'POST',
-  '/cluster/leader',
   {
-    id: 'transferClusterLeadership',
+    method: 'POST',
+    path: '/cluster/leader',
+    operationId: 'transferClusterLeadership',
     summary: 'Hands the lead to another member; to be sent to the leader',
     body: object({ peerId: text(), timeoutMs: integer() }, ['peerId', 'timeoutMs']),
-    bodyIsOptional: false,
     example: { body: { 'application/json': { timeoutMs: 30_000 } } },
-    answer: done('It leads'),
+    answer: doneAnswer('It leads'),
+    run: ({ cluster, body }) => cluster.management.transfer(body),
   },
-  (cluster, _, body) => cluster.management.transfer(body),
-);
-
-const stepDown = management(
-  'POST',
-  '/cluster/stepdown',
   {
-    id: 'stepDownLeader',
+    method: 'POST',
+    path: '/cluster/stepdown',
+    operationId: 'stepDownLeader',
     summary: 'Lets the members elect another leader',
-    ...optional,
-    answer: done('Begun'),
+    answer: doneAnswer('Begun'),
+    run: ({ cluster }) => cluster.management.stepDown(),
   },
-  (cluster) => cluster.management.stepDown(),
-);
-
-const leave = management(
-  'POST',
-  '/cluster/leave',
   {
-    id: 'leaveCluster',
+    method: 'POST',
+    path: '/cluster/leave',
+    operationId: 'leaveCluster',
     summary: 'Removes this server from the cluster',
+    query: forced,
     body: object({ expectedConfigurationIndex: expectedIndex }, ['expectedConfigurationIndex']),
-    ...optional,
-    ...forced,
+    bodyIsOptional: true,
     example: { body: { 'application/json': {} } },
-    answer: done('It has left'),
+    answer: doneAnswer('It has left'),
+    run: ({ cluster, query, body }) => cluster.management.leave(query.force === true, body),
   },
-  (cluster, exchange, body) => cluster.management.leave(switchOf(exchange, 'force'), body),
-);
-
-const prepareStop = management(
-  'POST',
-  '/cluster/prepare-stop',
   {
-    id: 'prepareStop',
+    method: 'POST',
+    path: '/cluster/prepare-stop',
+    operationId: 'prepareStop',
     summary: 'Hands the lead over before a stop',
-    ...optional,
-    answer: done('It may stop'),
+    answer: doneAnswer('It may stop'),
+    run: ({ cluster }) => cluster.management.prepareStop(),
   },
-  (cluster) => cluster.management.prepareStop(),
-);
-
-const resync = management(
-  'POST',
-  '/cluster/resync/:database',
   {
-    id: 'resyncDatabase',
+    method: 'POST',
+    path: '/cluster/resync/:database',
+    operationId: 'resyncDatabase',
     summary: 'Fetches a database anew from the leader',
-    ...optional,
-    answer: done('Begun'),
+    answer: doneAnswer('Begun'),
+    run: ({ cluster, exchange }) => cluster.management.resync(databaseName(exchange)),
   },
-  (cluster, exchange) => cluster.management.resync(databaseName(exchange)),
-);
-
-export const clusterRoutes: readonly Route[] = [
-  clusterGet,
-  addPeer,
-  removePeer,
-  promotePeer,
-  transferLeadership,
-  stepDown,
-  leave,
-  prepareStop,
-  resync,
-  verifyPost,
 ];
+
+export const cluster: Resource = (scope, { door }, done) => {
+  scope.get(
+    '/cluster',
+    {
+      config: { access: 'root' },
+      schema: {
+        operationId: 'getClusterStatus',
+        summary: 'Leader, members and their state',
+        querystring: queryWith({
+          presence: switchParameter('Asks every member which databases it has'),
+        }),
+        response: {
+          200: { description: 'As this server knows it', schema: statusSchema },
+          ...refusals,
+        },
+      },
+      preParsing: requireCluster,
+    },
+    async ({ exchange, query: { presence } }) => clusterOf(exchange).report.read(presence),
+  );
+
+  for (const asked of managements) {
+    const { method, path, operationId, summary, body, example, query } = asked;
+    const bodyIsOptional = asked.bodyIsOptional ?? body === undefined;
+    scope.route({
+      method,
+      url: path,
+      config: { access: 'root' },
+      schema: {
+        operationId,
+        summary,
+        ...(query && { querystring: query }),
+        body: body === undefined ? anyBody : objectBody(body),
+        bodyIsOptional,
+        ...(example && { example }),
+        response: { 200: asked.answer, ...refusals },
+      },
+      preParsing: requireCluster,
+      ...(!bodyIsOptional && { preValidation: requireBody }),
+      handler: async (request, reply) => {
+        const { exchange } = request;
+        const given = request.body as ReadonlyMap<string, unknown>;
+        const query = asked.query === undefined ? {} : (request.query as ForceQuery);
+        const cluster = clusterOf(exchange);
+        const answered = await asked.run({ cluster, exchange, body: given, query });
+        const line = `${method} ${exchange.request.url?.split('?', 1)[0]?.slice(0, 200)}`;
+        const outcome = answered.status === 200 ? '' : ` (${answered.status})`;
+        const message = `User '${exchange.principal.name}' from ${exchange.source}: ${line}${outcome}`;
+        door.events.report('INFO', 'HA', message, null, exchange.requestId);
+        reply.hijack();
+        send(exchange, answered);
+      },
+    });
+  }
+
+  scope.post(
+    '/cluster/verify/:database',
+    {
+      config: { access: 'peer' },
+      schema: {
+        operationId: 'verifyClusterDatabase',
+        summary: 'Compares a database between the members',
+        response: { 200: resultAnswer('Peers and what they hold', mapOf(true)), ...refusals },
+      },
+    },
+    async ({ exchange }) => {
+      const { isPeer, principal } = exchange;
+      const isAskedByServer = isPeer && !exchange.isForwarded;
+      if (!isAskedByServer && !principal.isRoot) throw rootOnly(principal.name);
+      const { verify } = clusterOf(exchange);
+      const database = databaseName(exchange);
+      if (!door.databases.exists(database))
+        throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
+      if (!isAskedByServer) return { result: await verify.compare(database) };
+      // Parameters of servers; people have none.
+      const { mark, verifyId } = partQuery.read(exchange.queryString);
+      if (mark) return await verify.mark(database);
+      if (verifyId === '') throw badRequest("Parameter 'verifyId' is missing");
+      return await verify.ownPart(verifyId);
+    },
+  );
+  done();
+};
+
+/** Before the body is read: who may manage a cluster learns first whether there is one. */
+const requireCluster: preParsingHookHandler = (request, _reply, payload, next) => {
+  try {
+    clusterOf(request.exchange);
+    next(null, payload);
+  } catch (error) {
+    next(error as Error);
+  }
+};
+
+const requireBody: preValidationHookHandler = ({ bytes }, _reply, next) => {
+  if (bytes.length > 0) next();
+  else next(badRequest('A JSON object is expected; {} asks for nothing special') as never);
+};

@@ -9,8 +9,7 @@ import {
   schemaOfFields,
 } from '../request/body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
-import { parseAnyJsonObject } from '../request/json-body.ts';
-import { repeatable } from '../replay/once-only.ts';
+import { type GivenBody, InputSchema, queryWith, textParameter } from '../request/input-schema.ts';
 import {
   integer,
   listOf,
@@ -20,7 +19,7 @@ import {
   resultAnswer,
   text,
 } from '../document/schemas.ts';
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 // Access levels (http-api.md 16.2). Root only.
 
@@ -42,6 +41,12 @@ const groupFields = {
   ),
 };
 
+/** With the level as it was given, all of whose fields `parseGroup` judges. */
+const levelBody = new InputSchema(schemaOfFields(groupFields), ({ fields }: GivenBody) => ({
+  ...readFields(groupFields, fields),
+  level: fields,
+}));
+
 const rightsSchema = listOf(text());
 const levelSchema = object({
   resultSetLimit: integer('Rows of any statement; -1 for any'),
@@ -54,91 +59,89 @@ const documentSchema = object({
   databases: mapOf(object({ groups: mapOf(levelSchema) })),
 });
 
-export const groupsGet: Route = {
-  method: 'GET',
-  path: '/server/groups',
-  access: 'root',
-  operation: {
-    id: 'listGroups',
-    waitsForState: true,
-    summary: 'All access levels',
-    answers: { 200: resultAnswer('The levels', documentSchema) },
-  },
-  handle: async (exchange, { groups }) => {
-    await beforeRead(exchange);
-    exchange.jsonValue(200, { result: groupDocumentToJson(groups.document) });
-  },
-};
-
-export const groupsPost: Route = {
-  method: 'POST',
-  path: '/server/groups',
-  access: 'root',
-  place: 'leader',
-  operation: {
-    id: 'saveGroup',
-    summary: 'Creates or replaces an access level',
-    body: schemaOfFields(groupFields),
-    example: {
-      body: {
-        'application/json': {
-          database: '*',
-          name: 'auditor',
-          resultSetLimit: 1000,
-          readTimeout: -1,
-          access: [],
-          types: { '*': { access: ['readRecord'] } },
-        },
+export const groups: Resource = (scope, { door }, done) => {
+  scope.get(
+    '/server/groups',
+    {
+      config: { access: 'root' },
+      schema: {
+        operationId: 'listGroups',
+        waitsForState: true,
+        summary: 'All access levels',
+        response: { 200: resultAnswer('The levels', documentSchema) },
       },
     },
-    answers: { 200: resultAnswer('Saved', text()) },
-  },
-  handle: repeatable(async (exchange, door, bytes) => {
-    const body = await parseAnyJsonObject(exchange, bytes, {
-      invalidStatus: 400,
-      mayBeEmpty: false,
-    });
-    const { database, name } = readFields(groupFields, body);
-    try {
-      await door.groups.put(database, name, parseGroup(body, name));
-    } catch (error) {
-      throw inWords(error);
-    }
-    const what = `saved group '${name}' for database '${database}'`;
-    const message = `User '${exchange.principal.name}' ${what}`;
-    door.events.report('INFO', 'Security', message, null, exchange.requestId);
-    exchange.jsonValue(200, { result: `Group '${name}' saved for database '${database}'` });
-  }),
-};
+    async ({ exchange }) => {
+      await beforeRead(exchange);
+      return { result: groupDocumentToJson(door.groups.document) };
+    },
+  );
 
-export const groupsDelete: Route = {
-  method: 'DELETE',
-  path: '/server/groups',
-  access: 'root',
-  place: 'leader',
-  operation: {
-    id: 'deleteGroup',
-    summary: 'Deletes an access level',
-    query: { database: { type: 'string' }, name: { type: 'string' } },
-    example: { query: { database: '*', name: 'auditor' } },
-    answers: { 200: resultAnswer('Deleted', text()), 404: refusal('No such level') },
-  },
-  handle: repeatable(async (exchange, door) => {
-    const given = new URLSearchParams(exchange.queryString);
-    const database = given.get('database') ?? '';
-    const name = given.get('name') ?? '';
-    if (database === '' || name === '')
-      throw badRequest("Parameters 'database' and 'name' are needed");
-    try {
-      await door.groups.delete(database, name);
-    } catch (error) {
-      throw inWords(error);
-    }
-    const what = `deleted group '${name}' from database '${database}'`;
-    const message = `User '${exchange.principal.name}' ${what}`;
-    door.events.report('INFO', 'Security', message, null, exchange.requestId);
-    exchange.jsonValue(200, { result: `Group '${name}' deleted from database '${database}'` });
-  }),
+  const config = { access: 'root', place: 'leader', isRepeatable: true } as const;
+
+  scope.post(
+    '/server/groups',
+    {
+      config,
+      schema: {
+        operationId: 'saveGroup',
+        summary: 'Creates or replaces an access level',
+        body: levelBody,
+        example: {
+          body: {
+            'application/json': {
+              database: '*',
+              name: 'auditor',
+              resultSetLimit: 1000,
+              readTimeout: -1,
+              access: [],
+              types: { '*': { access: ['readRecord'] } },
+            },
+          },
+        },
+        response: { 200: resultAnswer('Saved', text()) },
+      },
+    },
+    async ({ exchange, body: { database, name, level } }) => {
+      try {
+        await door.groups.put(database, name, parseGroup(level, name));
+      } catch (error) {
+        throw inWords(error);
+      }
+      const what = `saved group '${name}' for database '${database}'`;
+      const message = `User '${exchange.principal.name}' ${what}`;
+      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      return { result: `Group '${name}' saved for database '${database}'` };
+    },
+  );
+
+  scope.delete(
+    '/server/groups',
+    {
+      config,
+      schema: {
+        operationId: 'deleteGroup',
+        summary: 'Deletes an access level',
+        querystring: queryWith({ database: textParameter(), name: textParameter() }),
+        example: { query: { database: '*', name: 'auditor' } },
+        response: { 200: resultAnswer('Deleted', text()), 404: refusal('No such level') },
+      },
+    },
+    async ({ exchange, query: { database, name } }) => {
+      if (database === '' || name === '')
+        throw badRequest("Parameters 'database' and 'name' are needed");
+      try {
+        await door.groups.delete(database, name);
+      } catch (error) {
+        throw inWords(error);
+      }
+      const what = `deleted group '${name}' from database '${database}'`;
+      const message = `User '${exchange.principal.name}' ${what}`;
+      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      return { result: `Group '${name}' deleted from database '${database}'` };
+    },
+  );
+  done();
 };
 
 function inWords(error: unknown): unknown {

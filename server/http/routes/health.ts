@@ -1,4 +1,4 @@
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 // Probes (contract, GET /ready and GET /health). They read nothing, not even credentials.
 
@@ -7,43 +7,34 @@ const readyAnswers = {
   503: { description: 'It is starting or stopping' },
 };
 
-export const readyGet: Route = {
-  method: 'GET',
-  path: '/ready',
-  access: 'public',
-  operation: {
-    id: 'getReady',
-    summary: 'Whether the server takes requests',
-    answers: readyAnswers,
-  },
-  handle: (exchange, { control, cluster }) => {
-    if (control.isReady && cluster?.readiness.isReady() !== false) exchange.noContent();
-    else exchange.send(503, [], undefined);
-  },
-};
+export const health: Resource = (scope, { door: { control, cluster } }, done) => {
+  const isReady = () => control.isReady && cluster?.readiness.isReady() !== false;
 
-export const readyHead: Route = {
-  method: 'HEAD',
-  path: '/ready',
-  access: 'public',
-  handle: readyGet.handle,
-};
-
-export const healthGet: Route = {
-  method: 'GET',
-  path: '/health',
-  access: 'public',
-  operation: {
-    id: 'getHealth',
-    summary: 'Whether the process is up; never busy',
-    answers: { 204: { description: 'The process is up' } },
-  },
-  handle: (exchange) => exchange.noContent(),
-};
-
-export const healthHead: Route = {
-  method: 'HEAD',
-  path: '/health',
-  access: 'public',
-  handle: healthGet.handle,
+  // HEAD is for probes only, and documented with GET.
+  for (const method of ['GET', 'HEAD'] as const) {
+    const isDocumented = method === 'GET';
+    scope.route({
+      method,
+      url: '/ready',
+      config: { access: 'public' },
+      schema: {
+        ...(isDocumented && { operationId: 'getReady' }),
+        summary: 'Whether the server takes requests',
+        response: readyAnswers,
+      },
+      handler: (_request, reply) => void reply.code(isReady() ? 204 : 503).send(),
+    });
+    scope.route({
+      method,
+      url: '/health',
+      config: { access: 'public' },
+      schema: {
+        ...(isDocumented && { operationId: 'getHealth' }),
+        summary: 'Whether the process is up; never busy',
+        response: { 204: { description: 'The process is up' } },
+      },
+      handler: (_request, reply) => void reply.code(204).send(),
+    });
+  }
+  done();
 };

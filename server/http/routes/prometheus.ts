@@ -3,7 +3,7 @@ import { type ExpositionForm, expositionText, expositionTypes } from '#control/p
 import type { Door } from '../door.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { requireUser } from '../request/authenticate.ts';
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 // Plugin `prometheus` (wire-protocols.md 4): both paths that scrapers are configured with.
 
@@ -28,10 +28,11 @@ function formOf(accept: string | undefined): ExpositionForm {
   return accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus';
 }
 
-export const prometheusRoutes: readonly Route[] = ['/metrics', '/prometheus'].map((path) => ({
-  method: 'GET',
-  path,
-  isAtRoot: true,
-  access: 'public',
-  handle: scrape,
-}));
+export const prometheus: Resource = (scope, { door }, done) => {
+  for (const path of ['/metrics', '/prometheus'])
+    scope.get(path, { config: { access: 'public' } }, async ({ exchange }, reply) => {
+      await scrape(exchange, door);
+      return reply.hijack();
+    });
+  done();
+};

@@ -2,8 +2,8 @@ import type { JsonSchema } from '../request/body-fields.ts';
 import type { Door } from '../door.ts';
 import type { Exchange } from '../answer/exchange.ts';
 
-/** One endpoint: where it is, who may use it, what it does and how the OpenAPI document describes it. */
-export interface Route {
+/** One endpoint: where it is, who may use it and how the OpenAPI document describes it. */
+export interface RouteDescription {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api/v1`, parameters as `:name`; a last `*` takes the rest. */
   readonly path: string;
@@ -13,10 +13,14 @@ export interface Route {
   readonly access: 'public' | 'user' | 'root' | 'peer';
   /** In a cluster the leader executes it; absent: the server that is asked, or the handler decides. */
   readonly place?: 'leader';
-  /** On its way to the leader its body is not held. */
-  readonly streamsBody?: boolean;
   /** Absent for routes that are no part of the documented API, such as the refusal of a missing path parameter. */
   readonly operation?: Operation;
+}
+
+/** An endpoint of the lean way (`lean-routes.ts`): it reads the request and answers it by the exchange alone. */
+export interface Route extends RouteDescription {
+  /** On its way to the leader its body is not held. */
+  readonly streamsBody?: boolean;
   /** May answer later; what it throws or rejects with becomes the answer. */
   readonly handle: (exchange: Exchange, door: Door) => void | Promise<void>;
 }
@@ -27,12 +31,6 @@ export interface PathOwner {
   readonly path: string;
   readonly methods: readonly string[];
   readonly refuse: (exchange: Exchange) => void;
-}
-
-/** What a door above puts upon the HTTP door. */
-export interface MountedRoutes {
-  readonly routes: readonly Route[];
-  readonly owners: readonly PathOwner[];
 }
 
 /** What OpenAPI says of an endpoint beyond what follows from its path. */
@@ -77,12 +75,12 @@ export interface RequestExample {
 export const basePath = '/api/v1';
 
 /** The whole path of a route. */
-export function urlOf({ path, isAtRoot }: Pick<Route, 'path' | 'isAtRoot'>): string {
+export function urlOf({ path, isAtRoot }: Pick<RouteDescription, 'path' | 'isAtRoot'>): string {
   return isAtRoot ? path : basePath + path;
 }
 
 /** The name that requests of a route are counted by (http-api.md 11.2): `http.query` for both forms of a query. */
-export function meterNameOf({ method, path }: Pick<Route, 'method' | 'path'>): string {
+export function meterNameOf({ method, path }: Pick<RouteDescription, 'method' | 'path'>): string {
   if (method === 'GET' && path === '/server') return 'http.server-info';
   const words = path.split('/').filter((word) => /^[a-z]/.test(word));
   return `http.${words.join('.')}`;

@@ -7,11 +7,11 @@ import type { Door } from '../door.ts';
 import { HttpRefusal, refusalOf } from '../answer/errors.ts';
 import { EventStream } from '../answer/event-stream.ts';
 import type { Exchange } from '../answer/exchange.ts';
-import { parseAnyJsonObject } from '../request/json-body.ts';
+import { objectBody, queryWith, textParameter } from '../request/input-schema.ts';
 import { type Elsewhere, leadsHere, sendOn } from '../cluster/sent-on.ts';
 import { onceOnly } from '../replay/once-only.ts';
 import { flag, listOf, mapOf, object, refusal, text } from '../document/schemas.ts';
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 // The server itself (contract, GET and POST /server; http-api.md 11, 12).
 
@@ -36,86 +36,94 @@ const serverSchema = object(
   ['metrics', 'ha', 'settings'],
 );
 
-export const serverGet: Route = {
-  method: 'GET',
-  path: '/server',
-  access: 'user',
-  operation: {
-    id: 'getServerInfo',
-    summary: 'Version, metrics and settings of the server',
-    query: { mode: { type: 'string', enum: ['basic', 'default', 'cluster'], default: 'default' } },
-    answers: { 200: { description: 'The information', schema: serverSchema } },
+const modes = ['basic', 'default', 'cluster'] as const;
+
+/** The fields beside `command` are those of the command. */
+const commandBody = objectBody({
+  type: 'object',
+  properties: {
+    command: { type: 'string', description: 'For example: create database school' },
+    config: { type: 'object', description: 'Of set backup config: the new backup.json' },
+    overwrite: { type: 'boolean', description: 'Of restore backup: replaces the target' },
+    encryptionKey: { type: 'string', description: 'Of restore: key of the archive' },
+    settings: { type: 'object', description: 'Of import database: as in IMPORT DATABASE' },
   },
-  handle: (exchange, door) => {
-    const mode = new URLSearchParams(exchange.queryString).get('mode') ?? 'default';
-    const basic = {
-      user: exchange.principal.name,
-      version: door.version,
-      serverName: door.settings.get(serverName),
-      languages: door.databases.languages(),
-    };
-    // An unknown mode is basic; in mode cluster `ha` is absent while replication is off (http-api.md 11.3).
-    const { cluster } = door;
-    if (mode === 'cluster' && cluster !== undefined) {
-      const mayAccess = (name: string) => door.authorizer.canAccess(exchange.principal, name);
-      exchange.jsonValue(200, { ...basic, ha: cluster.report.network(mayAccess) });
-    } else if (mode !== 'default') exchange.jsonValue(200, basic);
-    else {
+  required: ['command'],
+});
+
+export const server: Resource = (scope, { door }, done) => {
+  scope.get(
+    '/server',
+    {
+      config: { access: 'user' },
+      schema: {
+        operationId: 'getServerInfo',
+        summary: 'Version, metrics and settings of the server',
+        querystring: queryWith({ mode: textParameter({ enum: modes }, 'default') }),
+        response: { 200: { description: 'The information', schema: serverSchema } },
+      },
+    },
+    async ({ exchange, query: { mode } }) => {
+      const basic = {
+        user: exchange.principal.name,
+        version: door.version,
+        serverName: door.settings.get(serverName),
+        languages: door.databases.languages(),
+      };
+      // An unknown mode is basic; in mode cluster `ha` is absent while replication is off (http-api.md 11.3).
+      const { cluster } = door;
+      if (mode === 'cluster' && cluster !== undefined) {
+        const mayAccess = (name: string) => door.authorizer.canAccess(exchange.principal, name);
+        return { ...basic, ha: cluster.report.network(mayAccess) };
+      }
+      if (mode !== 'default') return basic;
       const settings = exchange.principal.isRoot
         ? { settings: door.settings.report('server') }
         : undefined;
-      exchange.jsonValue(200, { ...basic, metrics: door.metrics.read(), ...settings });
-    }
-  },
-};
-
-export const serverPost: Route = {
-  method: 'POST',
-  path: '/server',
-  access: 'user',
-  operation: {
-    id: 'executeServerCommand',
-    summary: 'Executes a server command; all but list databases are for root',
-    body: {
-      type: 'object',
-      properties: {
-        command: { type: 'string', description: 'For example: create database school' },
-        config: { type: 'object', description: 'Of set backup config: the new backup.json' },
-        overwrite: { type: 'boolean', description: 'Of restore backup: replaces the target' },
-        encryptionKey: { type: 'string', description: 'Of restore: key of the archive' },
-        settings: { type: 'object', description: 'Of import database: as in IMPORT DATABASE' },
-      },
-      required: ['command'],
+      return { ...basic, metrics: door.metrics.read(), ...settings };
     },
-    example: { body: { 'application/json': { command: 'list databases' } } },
-    answers: {
-      200: {
-        description: 'ok, or what the command tells',
-        schema: { ...object({ result: {} }), additionalProperties: true },
-        others: {
-          'text/event-stream': text('Progress of restore and import, by server-sent events'),
+  );
+
+  scope.post(
+    '/server',
+    {
+      config: { access: 'user', invalidJsonStatus: 500 },
+      schema: {
+        operationId: 'executeServerCommand',
+        summary: 'Executes a server command; all but list databases are for root',
+        body: commandBody,
+        example: { body: { 'application/json': { command: 'list databases' } } },
+        response: {
+          200: {
+            description: 'ok, or what the command tells',
+            schema: { ...object({ result: {} }), additionalProperties: true },
+            others: {
+              'text/event-stream': text('Progress of restore and import, by server-sent events'),
+            },
+          },
+          404: refusal('What the command names does not exist'),
+          409: refusal('It is being done already'),
         },
       },
-      404: refusal('What the command names does not exist'),
-      409: refusal('It is being done already'),
     },
-  },
-  handle: async (exchange, door) => {
-    const bytes = await exchange.body();
-    const body = await parseAnyJsonObject(exchange, bytes, {
-      invalidStatus: 500,
-      mayBeEmpty: false,
-    });
-    const command = body.get('command');
-    const text = typeof command === 'string' ? command : '';
-    const { cluster } = door;
-    const place = cluster && placeOf(text, cluster);
-    if (place !== undefined && (await sendOn(exchange, place, bytes))) return;
-    const wantsEvents = exchange.header('accept')?.includes('text/event-stream') === true;
-    if (exchange.hasClientRequestId && !wantsEvents)
-      await onceOnly(exchange, bytes, () => run(exchange, door, { text, body, wantsEvents }));
-    else await run(exchange, door, { text, body, wantsEvents });
-  },
+    async ({ exchange, body, bytes }, reply) => {
+      const command = body.get('command');
+      const asked = {
+        text: typeof command === 'string' ? command : '',
+        body,
+        wantsEvents: exchange.header('accept')?.includes('text/event-stream') === true,
+      };
+      const { cluster } = door;
+      const place = cluster && placeOf(asked.text, cluster);
+      if (place === undefined || !(await sendOn(exchange, place, bytes))) {
+        if (exchange.hasClientRequestId && !asked.wantsEvents)
+          await onceOnly(exchange, bytes, () => run(exchange, door, asked));
+        else await run(exchange, door, asked);
+      }
+      return reply.hijack();
+    },
+  );
+  done();
 };
 
 /** Where a command belongs, when that is not here: `shutdown <name>` is for the server of that name. */

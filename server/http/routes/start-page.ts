@@ -1,4 +1,4 @@
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 /*
  * What a browser sees at the address of a server (house decision 57: `/` is the console's when it is installed).
@@ -31,10 +31,10 @@ const headers = [
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
 ];
 
-export const startPage: Route = {
-  method: 'GET',
-  path: '/',
-  isAtRoot: true,
-  access: 'public',
-  handle: (exchange, { version }) => exchange.send(200, headers, Buffer.from(page(version))),
+export const startPage: Resource = (scope, { door: { version } }, done) => {
+  scope.get('/', { config: { access: 'public' } }, ({ exchange }, reply) => {
+    reply.hijack();
+    exchange.send(200, headers, Buffer.from(page(version)));
+  });
+  done();
 };

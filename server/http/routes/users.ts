@@ -2,20 +2,13 @@ import { parseGrants } from '#security/user-file.ts';
 import type { Value } from '#core/value/value.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Door } from '../door.ts';
-import {
-  objectField,
-  optionalText,
-  readFields,
-  requiredText,
-  schemaOfFields,
-} from '../request/body-fields.ts';
+import { objectField, optionalText, requiredText } from '../request/body-fields.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
-import { beforeRead } from '../cluster/wanted-state.ts';
 import type { Exchange } from '../answer/exchange.ts';
-import { parseAnyJsonObject } from '../request/json-body.ts';
-import { repeatable } from '../replay/once-only.ts';
+import { beforeRead } from '../cluster/wanted-state.ts';
+import { bodyWith, queryWith, textParameter } from '../request/input-schema.ts';
 import { listOf, mapOf, object, refusal, resultAnswer, text } from '../document/schemas.ts';
-import type { Route } from './route.ts';
+import type { Resource } from './resource.ts';
 
 // Users (http-api.md 15). Root only.
 
@@ -46,134 +39,134 @@ const updateFields = {
 };
 
 const usersSchema = listOf(object({ name: text(), databases: mapOf(listOf(text())) }));
+const nameQuery = queryWith({ name: textParameter() });
 const exampleDatabases = { school: ['reader'] };
 
-export const usersGet: Route = {
-  method: 'GET',
-  path: '/server/users',
-  access: 'root',
-  operation: {
-    id: 'listUsers',
-    waitsForState: true,
-    summary: 'All users with their access levels',
-    answers: { 200: resultAnswer('The users', usersSchema) },
-  },
-  handle: async (exchange, { users }) => {
-    await beforeRead(exchange);
-    const result = users.list().map(({ name, databases }) => ({
-      name,
-      databases: Object.fromEntries(databases),
-    }));
-    exchange.jsonValue(200, { result });
-  },
-};
-
-export const usersPost: Route = {
-  method: 'POST',
-  path: '/server/users',
-  access: 'root',
-  place: 'leader',
-  operation: {
-    id: 'createUser',
-    summary: 'Creates a user',
-    body: schemaOfFields(createFields),
-    example: {
-      body: {
-        'application/json': {
-          name: 'kim',
-          password: 'a-good-password',
-          databases: exampleDatabases,
-        },
+const createSchema = {
+  operationId: 'createUser',
+  summary: 'Creates a user',
+  body: bodyWith(createFields),
+  example: {
+    body: {
+      'application/json': {
+        name: 'kim',
+        password: 'a-good-password',
+        databases: exampleDatabases,
       },
     },
-    answers: { 201: resultAnswer('Created', text()), 409: refusal('The user exists') },
   },
-  handle: repeatable(async (exchange, door, bytes) => {
-    const given = readFields(createFields, await jsonBody(exchange, bytes), exchange);
-    const { name, password } = given;
-    const databases = given.databases ?? new Map();
-    // Whether the name is free is known while the user is made: others may be making one, too.
-    const create = () => door.users.create(name, { password, databases });
-    await refuseInWords(create).catch((error) => {
-      if (door.users.get(name) === undefined) throw error;
-      throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
-    });
-    report(door, exchange, `created user '${name}'`);
-    exchange.warn(...door.groups.unknownIn(databases));
-    exchange.jsonValue(201, { result: `User '${name}' created` });
-  }),
+  response: { 201: resultAnswer('Created', text()), 409: refusal('The user exists') },
 };
 
-export const usersPut: Route = {
-  method: 'PUT',
-  path: '/server/users',
-  access: 'root',
-  place: 'leader',
-  operation: {
-    id: 'updateUser',
-    summary: 'Gives a user another password or other access levels',
-    query: { name: { type: 'string' } },
-    body: schemaOfFields(updateFields),
-    example: {
-      query: { name: 'kim' },
-      body: { 'application/json': { password: 'a-better-password' } },
+const updateSchema = {
+  summary: 'Gives a user another password or other access levels',
+  querystring: nameQuery,
+  body: bodyWith(updateFields),
+  example: {
+    query: { name: 'kim' },
+    body: { 'application/json': { password: 'a-better-password' } },
+  },
+  response: { 200: resultAnswer('Updated', text()), 404: refusal('No such user') },
+};
+
+const deleteSchema = {
+  summary: 'Deletes a user',
+  querystring: nameQuery,
+  example: { query: { name: 'kim' } },
+  response: { 200: resultAnswer('Deleted', text()), 404: refusal('No such user') },
+};
+
+export const users: Resource = (scope, { door }, done) => {
+  scope.get(
+    '/server/users',
+    {
+      config: { access: 'root' },
+      schema: {
+        operationId: 'listUsers',
+        waitsForState: true,
+        summary: 'All users with their access levels',
+        response: { 200: resultAnswer('The users', usersSchema) },
+      },
     },
-    answers: { 200: resultAnswer('Updated', text()), 404: refusal('No such user') },
-  },
-  handle: repeatable(async (exchange, door, bytes) => {
-    const name = userName(exchange);
-    const { password, databases } = readFields(
-      updateFields,
-      await jsonBody(exchange, bytes),
-      exchange,
+    async ({ exchange }) => {
+      await beforeRead(exchange);
+      const result = door.users.list().map(({ name, databases }) => ({
+        name,
+        databases: Object.fromEntries(databases),
+      }));
+      return { result };
+    },
+  );
+
+  const config = { access: 'root', place: 'leader', isRepeatable: true } as const;
+
+  scope.post(
+    '/server/users',
+    {
+      config,
+      schema: createSchema,
+    },
+    async ({ exchange, body }, reply) => {
+      const { name, password } = body;
+      const databases = body.databases ?? new Map();
+      // Whether the name is free is known while the user is made: others may be making one, too.
+      const create = () => door.users.create(name, { password, databases });
+      await refuseInWords(create).catch((error) => {
+        if (door.users.get(name) === undefined) throw error;
+        throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
+      });
+      report(door, exchange, `created user '${name}'`);
+      exchange.warn(...door.groups.unknownIn(databases));
+      reply.code(201);
+      return { result: `User '${name}' created` };
+    },
+  );
+
+  // The name comes from the path, too; only one form is documented.
+  for (const path of ['/server/users', '/server/users/:name']) {
+    const isDocumented = path === '/server/users';
+
+    scope.put(
+      path,
+      {
+        config,
+        preValidation: async ({ exchange }) => void userName(exchange),
+        schema: { ...(isDocumented && { operationId: 'updateUser' }), ...updateSchema },
+      },
+      async ({ exchange, body: { password, databases } }) => {
+        const name = userName(exchange);
+        if (password === undefined && databases === undefined)
+          throw badRequest("Nothing to update: give 'password' or 'databases'");
+        requireUser(door, name);
+        const change = {
+          ...(password === undefined ? undefined : { password }),
+          ...(databases === undefined ? undefined : { databases }),
+        };
+        await refuseInWords(() => door.users.update(name, change));
+        if (databases !== undefined) exchange.warn(...door.groups.unknownIn(databases));
+        const changed = Object.keys(change).join(' and ');
+        report(door, exchange, `changed ${changed} of user '${name}'`);
+        return { result: `User '${name}' updated` };
+      },
     );
-    if (password === undefined && databases === undefined)
-      throw badRequest("Nothing to update: give 'password' or 'databases'");
-    requireUser(door, name);
-    const change = {
-      ...(password === undefined ? undefined : { password }),
-      ...(databases === undefined ? undefined : { databases }),
-    };
-    await refuseInWords(() => door.users.update(name, change));
-    if (databases !== undefined) exchange.warn(...door.groups.unknownIn(databases));
-    const changed = Object.keys(change).join(' and ');
-    report(door, exchange, `changed ${changed} of user '${name}'`);
-    exchange.jsonValue(200, { result: `User '${name}' updated` });
-  }),
+
+    scope.delete(
+      path,
+      {
+        config,
+        schema: { ...(isDocumented && { operationId: 'deleteUser' }), ...deleteSchema },
+      },
+      async ({ exchange }) => {
+        const name = userName(exchange);
+        requireUser(door, name);
+        await refuseInWords(() => door.users.drop(name));
+        report(door, exchange, `deleted user '${name}'`);
+        return { result: `User '${name}' deleted` };
+      },
+    );
+  }
+  done();
 };
-
-export const usersDelete: Route = {
-  method: 'DELETE',
-  path: '/server/users',
-  access: 'root',
-  place: 'leader',
-  operation: {
-    id: 'deleteUser',
-    summary: 'Deletes a user',
-    query: { name: { type: 'string' } },
-    example: { query: { name: 'kim' } },
-    answers: { 200: resultAnswer('Deleted', text()), 404: refusal('No such user') },
-  },
-  handle: repeatable(async (exchange, door) => {
-    const name = userName(exchange);
-    requireUser(door, name);
-    await refuseInWords(() => door.users.drop(name));
-    report(door, exchange, `deleted user '${name}'`);
-    exchange.jsonValue(200, { result: `User '${name}' deleted` });
-  }),
-};
-
-export const usersByPath: readonly Route[] = [usersPut, usersDelete].map((route) => ({
-  method: route.method,
-  path: '/server/users/:name',
-  access: route.access,
-  place: 'leader' as const,
-  handle: route.handle,
-}));
-
-function jsonBody(exchange: Exchange, bytes: Uint8Array) {
-  return parseAnyJsonObject(exchange, bytes, { invalidStatus: 400, mayBeEmpty: false });
-}
 
 /** From the path, else from the query string. */
 function userName(exchange: Exchange): string {

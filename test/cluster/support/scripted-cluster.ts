@@ -19,7 +19,7 @@ import { ClusterToken } from '#cluster/token/cluster-token.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { HttpServer } from '#http/connection/server.ts';
 import type { DoorDependencies } from '#http/door.ts';
-import type { MountedRoutes } from '#http/routes/route.ts';
+import type { MountedRoutes } from '#http/routes/mounted-routes.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Member, PeerId } from '#raft/vocabulary.ts';
 import { type DoorFixture, startDoor } from '../../http/door-fixture.ts';
