@@ -64,8 +64,11 @@ export class ExpandOperator implements PhysicalOperator {
   #memoryOf: ExecutionContext | undefined;
   #seenBytes = 0;
   readonly #walked: WalkedEdges | undefined;
+  /** Only these may be without record ids. */
+  readonly #leadsToEdges: boolean;
 
   constructor(options: ExpandOptions) {
+    this.#leadsToEdges = options.move.kind === 'edge';
     this.name = options.isDistinct ? 'Expand distinct' : 'Expand';
     this.inputs = [options.input];
     this.description = options.description;
@@ -144,15 +147,16 @@ export class ExpandOperator implements PhysicalOperator {
       const { view } = this.#context as ExecutionContext;
       const first = neighbours.listPosition - 1;
       const end = Math.min(neighbours.listEnd, first + this.#share.left + 1);
-      // A list is of one type.
-      const hasIds = first >= end || !isLightweight(view.catalog, list[first] as Rid);
+      // A list of edges is of one type.
+      const lacksIds =
+        this.#leadsToEdges && first < end && isLightweight(view.catalog, list[first] as Rid);
       let at = first;
       for (; at < end && row < rowCountMax; at += 1) {
         const element = list[at] as Rid;
         if (seen !== undefined && !seen.add(element)) continue;
         if (check !== undefined && !check(element, view)) continue;
         for (let column = 0; column < columnCount; column += 1)
-          values.push(hasIds ? new Link(element) : null);
+          values.push(lacksIds ? null : new Link(element));
         row += 1;
       }
       neighbours.goOnAt(at);
