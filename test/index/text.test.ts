@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { analyzerOf } from '#index/text/analyzer.ts';
-import { boundedDistance } from '#index/text/edit-distance.ts';
+import { DistancesFrom } from '#index/text/edit-distance.ts';
 import { best, type Matches } from '#index/text/matches.ts';
 import { matchesPattern } from '#index/text/pattern.ts';
 import { toEnd } from '#core/pausing-work.ts';
@@ -128,11 +128,23 @@ test('the best are those of a sort, ties by record id', () => {
 
 test('edit distances are those of the whole table', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 9 });
+  const long = fc.constantFrom('abc'.repeat(30), `${'abc'.repeat(30)}ab`, `b${'abc'.repeat(29)}`);
+  // In order, as an index has them, or in none: rows of one term are used for the next.
+  const terms = fc.array(fc.oneof({ arbitrary: text, weight: 9 }, long), { maxLength: 12 });
+  const word = fc.oneof({ arbitrary: text, weight: 9 }, long);
   fc.assert(
-    fc.property(text, text, fc.integer({ min: 0, max: 2 }), (a, b, max) => {
-      assert.equal(boundedDistance(a, b, max), Math.min(max + 1, wholeDistance(a, b)));
-    }),
-    { numRuns: 2_000 },
+    fc.property(
+      word,
+      terms,
+      fc.integer({ min: 0, max: 2 }),
+      fc.boolean(),
+      (a, all, max, inOrder) => {
+        const from = new DistancesFrom(a, max);
+        for (const b of inOrder ? all.toSorted() : all)
+          assert.equal(from.to(b), Math.min(max + 1, wholeDistance(a, b)), b);
+      },
+    ),
+    { numRuns: 1_000 },
   );
 });
 

@@ -2,7 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
-import { boundedDistance } from './edit-distance.ts';
+import { DistancesFrom } from './edit-distance.ts';
 import { type Matches, matchesPerUnit, unionOfAll } from './matches.ts';
 import { matchesPattern } from './pattern.ts';
 import type { PatternPart } from './query.ts';
@@ -194,8 +194,9 @@ export class TermFinder {
     distance: number,
   ): PausingWork<readonly { readonly term: string; readonly distance: number }[]> {
     const distances: number[] = [];
+    const from = new DistancesFrom(word, distance);
     const test = (term: string) => {
-      const found = boundedDistance(word, term, distance);
+      const found = from.to(term);
       if (found <= distance) distances.push(found);
       return found <= distance;
     };

@@ -104,9 +104,11 @@ export class TextMemory implements ChangeListener {
       if (changed > kept.lsn) this.#drop(term, kept);
       return undefined;
     }
-    // Those used last stand at the end.
-    this.#kept.delete(term);
-    this.#kept.set(term, kept);
+    // Those used last stand at the end, which matters once space is short.
+    if (this.#keptBytes > postingBytesMax / 2) {
+      this.#kept.delete(term);
+      this.#kept.set(term, kept);
+    }
     return kept.postings;
   }
 
