@@ -23,7 +23,7 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ replicas: 1, electionTimeout: { minMs: 5000, maxMs: 2000 } }, /electionTimeout|minMs/],
   [{ replicas: 1, unknownField: true }, /unknownField/],
   [{ replicas: 1, plugins: { mongo: { enabled: true } } }, /plugins/],
-  [{ replicas: 1, recovery: { lostVolume: 'Automatic' } }, /lostVolume/],
+  [{ replicas: 1, update: { strategy: 'Recreate' } }, /allowDowntime/],
 ];
 
 const accepted: readonly object[] = [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { saysVolumeIsNowhere } from '../../operator/reconcile/steps/guard-record.ts';
 import type { Pod } from '../../operator/api/kubernetes-object.ts';
 import { podProblem } from '../../operator/resources/pod-state.ts';
 
@@ -45,4 +46,25 @@ FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memor
 
 test('the cause of a crash is a sentence, never a stack frame', () => {
   for (const [said, cause] of causes) assert.match(podProblem(crashed(said))?.message ?? '', cause);
+});
+
+test('a volume is nowhere when every node lacks it, not when one is away, cordoned or full', () => {
+  const available = (reasons: string) =>
+    saysVolumeIsNowhere(
+      `0/4 nodes are available: ${reasons}. preemption: 0/4 nodes are available.`,
+    );
+  const control = '1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }';
+  const elsewhere = '2 node(s) had volume node affinity conflict';
+  assert.equal(available(`${control}, ${elsewhere}`), true);
+  assert.equal(available("3 node(s) didn't match PersistentVolume's node affinity"), true);
+  for (const other of [
+    '1 node(s) had untolerated taint {node.kubernetes.io/unreachable: }',
+    '1 node(s) were unschedulable',
+    '1 Insufficient memory',
+    "1 node(s) didn't match pod anti-affinity rules",
+  ])
+    assert.equal(available(`${control}, ${other}, ${elsewhere}`), false, other);
+  assert.equal(available(control), false);
+  assert.equal(saysVolumeIsNowhere('persistentvolume "pvc-1" not found'), true);
+  assert.equal(saysVolumeIsNowhere(''), false);
 });

@@ -116,16 +116,30 @@ function incidentOf({ seen, names }: Pass, member: ObservedMember): Incident | u
   };
 }
 
-/** Words of the scheduler for a volume that lies on a node which does not take the pod, or that is not there any more. */
-const volumeWords =
-  /volume node affinity conflict|didn't match PersistentVolume's node affinity|persistentvolume "[^"]*" not found/i;
+const volumeElsewhere =
+  /volume node affinity conflict|didn't match PersistentVolume's node affinity/i;
+const isForControlPlane = /taint \{node-role\.kubernetes\.io\//;
+
+/**
+ * Whether the scheduler says that no node has the volume: "0/3 nodes are available: 2 node(s) had volume node affinity conflict.".
+ * A node that is only away, cordoned or full is named with another reason, and may be the one that has it.
+ */
+export function saysVolumeIsNowhere(message: string): boolean {
+  if (/persistentvolume "[^"]*" not found/i.test(message)) return true;
+  const [, reasons = ''] = /nodes are available: (.*?)\.(?: |$)/.exec(`${message}.`) ?? [];
+  const parts = reasons.split(/, (?=\d)/);
+  return (
+    parts.some((part) => volumeElsewhere.test(part)) &&
+    parts.every((part) => volumeElsewhere.test(part) || isForControlPlane.test(part))
+  );
+}
 
 /** Why a pod cannot start on the volume of its claim, whatever is waited for. */
 function strandedBy(pod: Pod | undefined, claim: Claim | undefined): string | undefined {
   if (pod === undefined || isReady(pod) || claim === undefined) return undefined;
   if (claim.status?.phase === 'Lost') return `the volume of ${claim.metadata.name} is gone`;
   const problem = podProblem(pod);
-  if (problem?.kind !== 'unschedulable' || !volumeWords.test(problem.message)) return undefined;
+  if (problem?.kind !== 'unschedulable' || !saysVolumeIsNowhere(problem.message)) return undefined;
   return `no node has the volume of ${claim.metadata.name}: ${problem.message}`;
 }
 
