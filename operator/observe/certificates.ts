@@ -17,13 +17,13 @@ export async function readCertificates(
   const { name, namespace } = cluster.metadata;
   const served = spec && servedSecret(name, spec);
   if (spec === undefined || served === undefined) return undefined;
-  const read = async (secret: string) =>
+  const secretOf = async (secret: string) =>
     ((await reader.get('Secret', namespace, secret)) ??
       (served.isGiven ? await reader.getLive('Secret', namespace, secret) : undefined)) as
       | Secret
       | undefined;
-  const leaf = await read(served.name);
-  const authority = served.isGiven ? undefined : await read(objectNames(name).ca);
+  const leaf = await secretOf(served.name);
+  const authority = served.isGiven ? undefined : await secretOf(objectNames(name).ca);
   return {
     leaf: leaf && observe(leaf, authority, served.isGiven ? needsOf(cluster, spec) : undefined),
     authority: authority && observe(authority, authority),
@@ -59,10 +59,32 @@ function unfitness(
   return missing && `${certificateKeys.certificate} does not speak for the member ${missing}`;
 }
 
+interface Known {
+  readonly authority: Secret | undefined;
+  readonly hosts: string;
+  readonly observed: ObservedCertificate;
+}
+
+/** By the cached object, which is another one when the Secret changes: most looks find the same certificates. */
+const known = new WeakMap<Secret, Known>();
+
 function observe(
   secret: Secret,
   authority: Secret | undefined,
   hosts?: readonly string[],
+): ObservedCertificate {
+  const before = known.get(secret);
+  const asked = hosts?.join(' ') ?? '';
+  if (before?.authority === authority && before?.hosts === asked) return before.observed;
+  const observed = read(secret, authority, hosts);
+  known.set(secret, { authority, hosts: asked, observed });
+  return observed;
+}
+
+function read(
+  secret: Secret,
+  authority: Secret | undefined,
+  hosts: readonly string[] | undefined,
 ): ObservedCertificate {
   const pem = textOf(secret, certificateKeys.certificate);
   const key = textOf(secret, certificateKeys.key);

@@ -62,7 +62,11 @@ const readyCount = () =>
     .filter(({ metadata }) => world.condition('Ready', metadata.name).startsWith('True')).length;
 
 for (let at = 0; at < clusters; at++)
-  world.create(`c${at}`, { replicas, ports: { http: front.memberPort } });
+  world.create(`c${at}`, {
+    replicas,
+    ports: { http: front.memberPort },
+    tls: { raft: { enabled: true } },
+  });
 const startedAt = systemRuntime.clock.now();
 while (readyCount() < clusters) await pass(100);
 const readyMs = systemRuntime.clock.now() - startedAt;
