@@ -69,6 +69,8 @@ export class DatabaseClients {
   readonly #random: (n: number) => number;
   readonly #count: number;
   #setUp = 0;
+  /** Whoever has applied it has the schema and the first records. */
+  #setUpIndex = 0;
   #isSettingUp = false;
   #values = 0;
   #time = 0;
@@ -90,7 +92,10 @@ export class DatabaseClients {
   }
 
   tick(hosts: readonly DatabaseHost[]): void {
-    const open = hosts.filter(({ isOpen, server }) => isOpen && server.isUp);
+    const open = hosts.filter(
+      ({ isOpen, server, replication }) =>
+        isOpen && server.isUp && (replication?.loop.applied ?? 0) >= this.#setUpIndex,
+    );
     const leader = open.find(({ replication }) => replication?.isReadyLeader === true);
     if (!this.isSetUp) {
       if (leader !== undefined && !this.#isSettingUp) void this.#prepare(leader);
@@ -112,6 +117,7 @@ export class DatabaseClients {
         if (!leader.hasDatabase) await leader.propose(entryKind.databaseCreate, body);
       } else await leader.run(schema[this.#setUp - 1] ?? '');
       this.#setUp += 1;
+      this.#setUpIndex = leader.replication?.loop.applied ?? 0;
     } catch (error) {
       if (!(error instanceof DatabaseError) && !(error instanceof PowerCut)) this.surprise = error;
     }
