@@ -129,7 +129,7 @@ class Cell {
     await Promise.all([...clients, watch]);
     this.#cluster.heal();
     if (await this.#converged()) await this.#finalChecks();
-    else this.#problems.push(`no convergence: ${JSON.stringify(await this.#cluster.status())}`);
+    else this.#problems.push(await this.#whyUnequal());
     await this.#returned(descriptors);
     const { history } = this.#recorder;
     if (history.some(({ op, outcome }) => op === 'final' && outcome === 'ok'))
@@ -208,6 +208,13 @@ class Cell {
       await sleep(100);
     }
     return false;
+  }
+
+  /** With the last words of those that ended by themselves. */
+  async #whyUnequal(): Promise<string> {
+    const ended = this.#cluster.servers.filter(({ isRunning }) => !isRunning);
+    const words = ended.map(({ place, output }) => `\n${place} ended: ${output.slice(-1500)}`);
+    return `no convergence: ${JSON.stringify(await this.#cluster.status())}${words.join('')}`;
   }
 
   /** On every server: equal reads, a clean CHECK; all copies equal. */

@@ -21,6 +21,7 @@ const hostile = shown('cluster/processes/hostile.ts');
 const tls = shown('cluster/processes/tls.ts');
 const links = shown('chaos/scenarios/links.ts');
 const restarts = shown('chaos/scenarios/restarts.ts');
+const away = shown('chaos/scenarios/away.ts');
 const desk = shown('cluster/consensus/membership-desk.test.ts');
 const snapshots = shown('cluster/snapshot/snapshots.test.ts');
 const staging = shown('cluster/staging/staging.test.ts');
@@ -33,7 +34,6 @@ const whole = shown('cluster/replication/whole-quorum.test.ts');
 
 /** Scenarios without a test yet, and what is missing. */
 export const open: Readonly<Record<string, string>> = {
-  R2: 'rolling restart with leave and auto-join (k8s=true) with processes',
   U1: 'a server of an older format beside this one with processes; the simulator runs mixed versions',
   S1: 'a server that was away beyond the log, with processes',
   S3: 'the leader ends while it sends a database',
@@ -56,6 +56,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   F8: [restarts('F8')],
   F9: [restarts('F9')],
   R1: [members('all are restarted one after the other under load')],
+  R2: [away('R2')],
   M1: [restarts('M1')],
   M2: [
     hostile('forged, repeated and empty'),

@@ -86,7 +86,8 @@ export class LocalServer {
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
     this.#exited = new Promise((ended) => {
-      child.once('exit', (code) => {
+      child.once('exit', (code, signal) => {
+        keep(`\nended: ${code ?? signal}\n`);
         if (this.#child === child) this.#child = undefined;
         this.options.onExit();
         ended(code);
