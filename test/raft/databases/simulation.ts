@@ -87,16 +87,18 @@ export class DatabaseSimulation extends Simulation {
 
   #isAtRest(): boolean {
     if (!this.work.isIdle) return false;
-    const last = Math.max(...this.servers.map(({ node }) => node?.status().lastIndex ?? 0));
+    const members = this.#members();
+    const last = Math.max(...members.map(({ server }) => server.node?.status().lastIndex ?? 0));
     // Also what a client no longer waits for.
-    return this.#members().every(
-      ({ server, port }) => server.machine.applied === last && port.isReady,
-    );
+    return members.every(({ server, port }) => server.machine.applied === last && port.isReady);
   }
 
   #members(): readonly DatabaseHost[] {
-    const leader = this.servers.find(({ node }) => node?.status().role === 'leader');
-    const voters = leader?.node?.status().conf.voters ?? [];
+    // A member that was removed may not know of it, and its log may be longer.
+    const newest = this.servers.reduce((a, b) =>
+      (a.node?.status().term ?? 0) >= (b.node?.status().term ?? 0) ? a : b,
+    );
+    const voters = newest.node?.status().conf.voters ?? [];
     return this.hosts.filter(({ server }) => voters.some(({ id }) => id === server.id));
   }
 
