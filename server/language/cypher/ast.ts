@@ -177,6 +177,8 @@ export type PathMode = 'WALK' | 'TRAIL' | 'ACYCLIC';
 export interface PathPattern extends Span {
   readonly variable: string | undefined;
   readonly selector: PathSelector | undefined;
+  /** The selectors of GQL choose from all paths, those that return to their start too, which the functions leave out. */
+  readonly mayReturn: boolean;
   readonly mode: PathMode | undefined;
   /** Node, then pairs of a step and a node. */
   readonly first: NodePattern;

@@ -155,7 +155,8 @@ class PatternCompiler {
 
   /** A shortest path from the node: the slots of its relationships and of the node at its end. */
   #search(part: PathPattern, from: Slot): readonly Slot[] {
-    const { selector = 'shortest' } = part;
+    const { selector = 'shortest', mayReturn, mode } = part;
+    const trails = mode === 'WALK' ? 'walk' : 'trail';
     const relationship = searchedRelationship(this.#compiler, part);
     const to = this.#node((part.steps[0] as PathPattern['steps'][number]).node);
     const { variable, properties } = relationship;
@@ -174,6 +175,7 @@ class PatternCompiler {
       edges,
       relationship,
       selector,
+      closed: mayReturn ? trails : 'none',
       properties: entriesOf(properties).map(({ key, value }) => ({
         key,
         value: this.#compiler.expression(value, this.#scope),

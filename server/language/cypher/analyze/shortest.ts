@@ -1,12 +1,13 @@
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
+import type { ClosedPaths } from '#query/procedures/paths/shortest.ts';
 import type { Value } from '#core/value/value.ts';
 import type { PathPattern, PathSelector, RelationshipPattern } from '../ast.ts';
 import { notSupported } from '../failures.ts';
 import type { Compiler } from './compiler.ts';
 import { typesOfLabels } from './labels.ts';
 
-/** `shortestPath()` and `allShortestPaths()` (cypher.md 4.6): a search from node to node behind the match of both. */
+/** `shortestPath()`, `allShortestPaths()` and the selectors (cypher.md 4.6): a search from node to node behind the match of both. */
 
 export interface ShortestSearch {
   readonly from: Slot;
@@ -15,6 +16,7 @@ export interface ShortestSearch {
   readonly edges: Slot;
   readonly relationship: RelationshipPattern;
   readonly selector: PathSelector;
+  readonly closed: ClosedPaths;
   readonly properties: readonly { readonly key: string; readonly value: Expression }[];
 }
 
@@ -44,7 +46,7 @@ const directions = { out: 'OUT', in: 'IN', both: 'BOTH' } as const;
 export function searchPlan(
   compiler: Compiler,
   input: LogicalPlan,
-  { from, to, edges, relationship, selector, properties }: ShortestSearch,
+  { from, to, edges, relationship, selector, properties, closed }: ShortestSearch,
 ): LogicalPlan {
   const { repetition, direction } = relationship;
   const { catalog } = compiler;
@@ -64,6 +66,7 @@ export function searchPlan(
       constant(repetition === undefined ? 1 : (repetition.max ?? null)),
       constant(selector === 'allShortest' ? 'all' : 'one'),
       { op: 'Map', entries: properties },
+      constant(closed),
     ],
     yields: [{ name: 'relationships', slot: edges }],
   };

@@ -88,7 +88,14 @@ function mergeClause(
   const isNothing = create === undefined || (create.kind === 'literal' && create.value === null);
   return {
     kind: 'merge',
-    path: { variable: undefined, selector: undefined, mode: undefined, ...path, ...span },
+    path: {
+      variable: undefined,
+      selector: undefined,
+      mayReturn: false,
+      mode: undefined,
+      ...path,
+      ...span,
+    },
     onCreate: isNothing ? [] : [{ kind: 'merge', variable: foundVariable, value: create, ...span }],
     onMatch: [],
     ...span,

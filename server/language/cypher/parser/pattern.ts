@@ -36,7 +36,8 @@ export function path(parser: Parser): PathPattern {
   const parts = elements(parser);
   if (called !== undefined || isWrapped) parser.expect(')');
   parser.leave();
-  return { variable, selector, mode, ...parts, at, end: parser.lastEnd };
+  const mayReturn = chosen !== undefined;
+  return { variable, selector, mayReturn, mode, ...parts, at, end: parser.lastEnd };
 }
 
 function pathMode(parser: Parser): PathMode | undefined {
@@ -46,7 +47,7 @@ function pathMode(parser: Parser): PathMode | undefined {
   return word;
 }
 
-/** The selectors that mean what the functions do: any path is as good as a shortest one where ANY is asked for. */
+/** The selectors that ask for one path or all of one length: any path is as good as a shortest one where ANY is asked for. */
 function selectorWords(parser: Parser): PathSelector | undefined {
   const word = parser.word();
   if (!['ANY', 'ALL', 'SHORTEST'].includes(word)) return undefined;

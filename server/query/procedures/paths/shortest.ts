@@ -10,18 +10,32 @@ import { VertexTable } from '../../functions/paths/vertex-table.ts';
 import type { ExecutionContext } from '../../operators/operator.ts';
 import { rowsOf, rowWith } from '../define.ts';
 import type { Procedure } from '../procedure.ts';
+import { closedPaths } from './closed-paths.ts';
+import { routesTo, type Way } from './ways.ts';
+
+/** What a search from a node to itself finds: nothing, as the functions do, or the paths that the selectors choose from. */
+export type ClosedPaths = 'none' | 'trail' | 'walk';
 
 /**
- * `shortestPath()` and `allShortestPaths()` of openCypher (cypher.md 4.6): breadth first from one bound node to another. Each row
- * holds the relationships of one path in the order in which they are walked. No text can name this procedure.
+ * `shortestPath()` and `allShortestPaths()` of openCypher and the selectors of GQL (cypher.md 4.6): breadth first from one bound
+ * node to another. Each row holds the relationships of one path in the order in which they are walked. No text can name this
+ * procedure.
  */
 export const shortestPathProcedure: Procedure = {
   name: '#path.shortest',
   signature: {
     description: 'Relationships of the shortest paths between two nodes',
-    parameters: ['from', 'to', 'types', 'direction', 'min', 'max', 'count', 'properties'].map(
-      (name) => ({ name, type: 'ANY' }),
-    ),
+    parameters: [
+      'from',
+      'to',
+      'types',
+      'direction',
+      'min',
+      'max',
+      'count',
+      'properties',
+      'closed',
+    ].map((name) => ({ name, type: 'ANY' })),
     columns: [{ name: 'relationships', type: 'LIST' }],
   },
   effects: [],
@@ -57,9 +71,10 @@ function* pathRows(
   args: readonly Value[],
   context: ExecutionContext,
 ): Generator<ValueMap | 'pause', void, undefined> {
-  const [from, to, types, direction, min, max, count, properties] = args;
+  const [from, to, types, direction, min, max, count, properties, closed] = args;
   if (!isNode(from) || !isNode(to)) return;
-  if (from.rid === to.rid) {
+  const isClosed = from.rid === to.rid;
+  if (isClosed && (min === 0 || closed === 'none')) {
     if (min === 0) yield rowWith({ relationships: [] });
     return;
   }
@@ -81,6 +96,10 @@ function* pathRows(
       properties !== undefined && isMap(properties) && properties.size > 0 ? properties : undefined,
   };
   try {
+    if (isClosed) {
+      yield* closedRows(wanted, search, { context, isWalk: closed === 'walk' });
+      return;
+    }
     const isPlain = !wanted.isAll && wanted.properties === undefined;
     yield* isPlain ? onePath(wanted, search, context) : allPaths(wanted, search, context);
   } finally {
@@ -110,14 +129,25 @@ function* onePath(
   }
 }
 
-function recordsOf(edges: readonly Rid[], { view }: ExecutionContext): readonly Value[] {
-  return edges.map((edge) => view.record(edge) ?? null);
+function* closedRows(
+  { from, direction, max, isAll, properties }: Wanted,
+  search: GraphSearch,
+  { context, isWalk }: { readonly context: ExecutionContext; readonly isWalk: boolean },
+): Generator<ValueMap | 'pause', void, undefined> {
+  const accepts = (edge: Rid) =>
+    properties === undefined || hasProperties(edge, properties, context);
+  for (const edges of closedPaths({ source: from, direction, max, isWalk, accepts }, search)) {
+    if (edges === 'pause') {
+      yield edges;
+      continue;
+    }
+    yield rowWith({ relationships: recordsOf(edges, context) });
+    if (!isAll) return;
+  }
 }
 
-/** One way into a vertex from the level before it. */
-interface Way {
-  readonly from: number;
-  readonly edge: Rid;
+function recordsOf(edges: readonly Rid[], { view }: ExecutionContext): readonly Value[] {
+  return edges.map((edge) => view.record(edge) ?? null);
 }
 
 /** Level by level from the source, remembering every way into a vertex from the level before; then back from the target. */
@@ -153,7 +183,10 @@ function* allPaths(
     }
     const target = vertices.numberOf(to);
     if (target >= 0) {
-      yield* routesBack(target, ways, isAll, context);
+      for (const edges of routesTo(target, ways)) {
+        yield rowWith({ relationships: recordsOf(edges, context) });
+        if (!isAll) return;
+      }
       return;
     }
     frontier = next;
@@ -166,32 +199,4 @@ function hasProperties(edge: Rid, properties: ValueMap, { view }: ExecutionConte
   for (const [name, value] of properties)
     if (cypherEquals(record.get(name) ?? null, value) !== true) return false;
   return true;
-}
-
-/** All ways back to the source, last edge first, on a stack of positions. */
-function* routesBack(
-  target: number,
-  ways: readonly (readonly Way[])[],
-  isAll: boolean,
-  context: ExecutionContext,
-): Generator<ValueMap | 'pause', void, undefined> {
-  const stack: { readonly vertex: number; position: number }[] = [{ vertex: target, position: 0 }];
-  const edges: Rid[] = [];
-  for (;;) {
-    const top = stack.at(-1);
-    if (top === undefined) return;
-    const way = ways[top.vertex]?.[top.position];
-    if (top.vertex !== 0 && way !== undefined) {
-      top.position += 1;
-      edges.push(way.edge);
-      stack.push({ vertex: way.from, position: 0 });
-      continue;
-    }
-    if (top.vertex === 0) {
-      yield rowWith({ relationships: recordsOf([...edges].reverse(), context) });
-      if (!isAll) return;
-    }
-    stack.pop();
-    edges.pop();
-  }
 }
