@@ -5,6 +5,7 @@ import { countDegrees } from './rules/graph/count-degrees.ts';
 import { countRecords } from './rules/count-records.ts';
 import { distinctSteps } from './rules/graph/distinct-steps.ts';
 import { edgeEnds } from './rules/graph/edge-ends.ts';
+import { edgeScan } from './rules/graph/edge-scan.ts';
 import { existsApply } from './rules/graph/exists-apply.ts';
 import { expandMoves } from './rules/graph/expand-moves.ts';
 import { filterIntoMatch } from './rules/graph/filter-into-match.ts';
@@ -50,6 +51,7 @@ export const rules: readonly OptimizerRule[] = [
   // What stood between two patterns stands above both.
   mergeFilters,
   filterIntoMatch,
+  edgeScan,
   countBranches,
   planMatches,
   // Again: patterns have brought filters of their own, and pushed ones stand above others.

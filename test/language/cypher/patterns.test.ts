@@ -207,3 +207,46 @@ async function answer(
     transaction.rollback();
   }
 }
+
+// Goal: relationships between any nodes are counted the same where they are stored and at their nodes. Method: edges of several types,
+// also such as have no record of their own or are not known at their targets; counted with all rules, with none and without edge-scan.
+test('relationships between any nodes are counted as each node tells them', async () => {
+  await using db = await stored({
+    nodes: [0, 1, 2, 3].map((k) => ({ k, labels: [k % 2 === 0 ? 'A' : 'B'], v: k })),
+    edges: [
+      [0, 1],
+      [1, 2],
+      [2, 0],
+      [3, 3],
+      [0, 1],
+    ].map(([from = 0, to = 0], at) => ({ type: at < 3 ? 'K' : 'L', from, to })),
+  });
+  const light = 'CREATE EDGE TYPE Light LIGHTWEIGHT';
+  for (const text of ['CREATE EDGE TYPE M EXTENDS K', 'CREATE EDGE TYPE Way UNIDIRECTIONAL', light])
+    await db.run(text);
+  for (const type of ['M', 'Way', 'Light'])
+    await db.run(
+      `CREATE EDGE ${type} FROM (SELECT FROM N WHERE k = 0) TO (SELECT FROM N WHERE k = 3)`,
+    );
+  const counts: readonly (readonly [string, readonly string[]])[] = [
+    ['MATCH ()-[r:K]->() RETURN type(r) AS t, count(*) AS n', ['K 3', 'M 1']],
+    ['MATCH ()<-[r:K]-() RETURN type(r) AS t, count(r) AS n', ['K 3', 'M 1']],
+    ['MATCH (a)-[:K|L]->(b) RETURN count(a) AS n', ['6']],
+    ['MATCH (a)-[r:L]->(b) RETURN count(DISTINCT r) AS n, count(DISTINCT type(r)) AS t', ['2 1']],
+    ['MATCH (a)-[r:L]->(b) RETURN count(DISTINCT a) AS n', ['2']],
+    ['MATCH (a)-[r:L]->(a) RETURN count(*) AS n', ['1']],
+    ['MATCH ()-[r:L]-() RETURN count(*) AS n', ['3']],
+    ['MATCH ()-[:Way]->() RETURN count(*) AS n', ['1']],
+    ['MATCH ()<-[:Way]-() RETURN count(*) AS n', ['0']],
+    ['MATCH ()-[:Light]->() RETURN count(*) AS n', ['1']],
+    ['MATCH ()-[r]->() RETURN count(*) AS n', ['8']],
+    ['MATCH ()-[r:K]->() RETURN startNode(r).k AS k, count(*) AS n', ['0 2', '1 1', '2 1']],
+  ];
+  for (const [text, expected] of counts)
+    for (const disabled of [new Set<string>(), allRules, new Set(['edge-scan'])])
+      assert.deepEqual(
+        await answer(db, text, disabled),
+        expected,
+        `${text} without ${[...disabled].join()}`,
+      );
+});
