@@ -111,6 +111,13 @@ test('a full scan of many records for want of an index is told; an index ends it
       position: { ...warning.position, column: 26, offset: 25, length: 1 },
     },
   ]);
+  const twice =
+    "SELECT (SELECT count(*) FROM T WHERE name = 'x'), (SELECT FROM T WHERE name = 'y')";
+  const asked = (await told(twice)) as readonly Warning[];
+  assert.deepEqual(
+    asked.map(({ message }) => message),
+    [warning.message],
+  );
   assert.equal(await told('SELECT FROM T LIMIT 1'), undefined);
   await data.run('CREATE INDEX ON T (name) NOTUNIQUE');
   assert.equal(await told("SELECT FROM T WHERE name = 'x'"), undefined);

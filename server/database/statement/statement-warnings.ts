@@ -30,10 +30,15 @@ export function warningsOfPlan(
       const scan = scanBelow(node);
       if (scan === undefined) return;
       const warning = fullScan(node.predicate, scan, program, view);
-      if (warning !== undefined) found.push(warning);
+      if (warning !== undefined && !isTold(warning, found)) found.push(warning);
     },
   });
   return found.length === 0 ? undefined : found;
+}
+
+/** Two sub-queries that scan for the same condition are one slip: the text shows the same place for both. */
+function isTold({ code, message }: Warning, found: readonly Warning[]): boolean {
+  return found.some((other) => other.code === code && other.message === message);
 }
 
 /** With those of this execution; undefined for none. Cost: one lookup for each parameter in the text. */
