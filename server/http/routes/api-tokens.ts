@@ -1,10 +1,9 @@
 import type { StoredApiToken } from '#security/api-token-file.ts';
 import { apiTokenPrefix, apiTokenToJson, parsePermissions } from '#security/api-token-file.ts';
-import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
 import { objectField, optionalText, requiredText } from '../request/body-fields.ts';
 import type { Field } from '../request/body-fields.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { badRequest, HttpRefusal } from '../answer/errors.ts';
 import { bodyWith, queryWith, textParameter } from '../request/input-schema.ts';
 import {
   flag,
@@ -17,6 +16,7 @@ import {
   text,
 } from '../document/schemas.ts';
 import type { Resource } from './resource.ts';
+import { inWords, reportChange } from './security-changes.ts';
 
 // API tokens (http-api.md 17). Root only.
 
@@ -149,9 +149,7 @@ export const apiTokens: Resource = (scope, { door }, done) => {
         if (!door.apiTokens.has(name)) throw error;
         throw new HttpRefusal({ status: 409, error: `API token '${name}' already exists` });
       });
-      const what = `created API token '${name}' for database '${database}'`;
-      const message = `User '${exchange.principal.name}' ${what}`;
-      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      reportChange(door, exchange, `created API token '${name}' for database '${database}'`);
       reply.code(201);
       return { result: { ...apiTokenToJson(stored), token } };
     },
@@ -171,21 +169,9 @@ export const apiTokens: Resource = (scope, { door }, done) => {
         throw badRequest("Parameter 'token' takes the SHA-256 of the token, not the token itself");
       const which = token === '' ? { name } : { tokenHash: token };
       const deleted = await inWords(() => door.apiTokens.delete(which));
-      const what = `deleted API token '${deleted}'`;
-      const message = `User '${exchange.principal.name}' ${what}`;
-      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      reportChange(door, exchange, `deleted API token '${deleted}'`);
       return { result: 'API token deleted' };
     },
   );
   done();
 };
-
-/** Refusals say what is wrong in `error`. */
-async function inWords<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error;
-    throw new HttpRefusal({ ...refusalOf(error), error: error.message });
-  }
-}

@@ -103,12 +103,13 @@ interface ForceQuery {
   readonly expectedConfigurationIndex?: number | undefined;
 }
 
+const expectedIndex = integer('Refused when the configuration is another one');
 const forceParameter = switchParameter('Also against the guard');
 const forced = queryWith({ force: forceParameter });
 const forcedAt: QuerySchema<ForceQuery> = queryWith({
   force: forceParameter,
   expectedConfigurationIndex: {
-    schema: integer('Refused when the configuration is another one'),
+    schema: expectedIndex,
     read: (value: string | null, name) => {
       if (value === null) return undefined;
       const index = Number(value);
@@ -142,8 +143,6 @@ const statusSchema = {
   ),
   additionalProperties: true,
 };
-
-const expectedIndex = integer('Refused when the configuration is another one');
 
 const peerBody = object(
   {

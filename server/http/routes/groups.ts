@@ -1,6 +1,5 @@
 import { beforeRead } from '../cluster/wanted-state.ts';
 import { groupDocumentToJson, parseGroup } from '#security/group-document.ts';
-import { DatabaseError } from '#core/errors.ts';
 import {
   objectField,
   optionalInteger,
@@ -8,7 +7,7 @@ import {
   requiredText,
   schemaOfFields,
 } from '../request/body-fields.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { badRequest } from '../answer/errors.ts';
 import { type GivenBody, InputSchema, queryWith, textParameter } from '../request/input-schema.ts';
 import {
   integer,
@@ -20,6 +19,7 @@ import {
   text,
 } from '../document/schemas.ts';
 import type { Resource } from './resource.ts';
+import { inWords, reportChange } from './security-changes.ts';
 
 // Access levels (http-api.md 16.2). Root only.
 
@@ -103,14 +103,8 @@ export const groups: Resource = (scope, { door }, done) => {
       },
     },
     async ({ exchange, body: { database, name, level } }) => {
-      try {
-        await door.groups.put(database, name, parseGroup(level, name));
-      } catch (error) {
-        throw inWords(error);
-      }
-      const what = `saved group '${name}' for database '${database}'`;
-      const message = `User '${exchange.principal.name}' ${what}`;
-      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      await inWords(() => door.groups.put(database, name, parseGroup(level, name)));
+      reportChange(door, exchange, `saved group '${name}' for database '${database}'`);
       return { result: `Group '${name}' saved for database '${database}'` };
     },
   );
@@ -130,21 +124,10 @@ export const groups: Resource = (scope, { door }, done) => {
     async ({ exchange, query: { database, name } }) => {
       if (database === '' || name === '')
         throw badRequest("Parameters 'database' and 'name' are needed");
-      try {
-        await door.groups.delete(database, name);
-      } catch (error) {
-        throw inWords(error);
-      }
-      const what = `deleted group '${name}' from database '${database}'`;
-      const message = `User '${exchange.principal.name}' ${what}`;
-      door.events.report('INFO', 'Security', message, null, exchange.requestId);
+      await inWords(() => door.groups.delete(database, name));
+      reportChange(door, exchange, `deleted group '${name}' from database '${database}'`);
       return { result: `Group '${name}' deleted from database '${database}'` };
     },
   );
   done();
 };
-
-function inWords(error: unknown): unknown {
-  if (!(error instanceof DatabaseError)) return error;
-  return new HttpRefusal({ ...refusalOf(error), error: error.message });
-}

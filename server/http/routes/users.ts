@@ -1,14 +1,14 @@
 import { parseGrants } from '#security/user-file.ts';
 import type { Value } from '#core/value/value.ts';
-import { DatabaseError } from '#core/errors.ts';
 import type { Door } from '../door.ts';
 import { objectField, optionalText, requiredText } from '../request/body-fields.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { badRequest, HttpRefusal } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { beforeRead } from '../cluster/wanted-state.ts';
 import { bodyWith, queryWith, textParameter } from '../request/input-schema.ts';
 import { listOf, mapOf, object, refusal, resultAnswer, text } from '../document/schemas.ts';
 import type { Resource } from './resource.ts';
+import { inWords, reportChange } from './security-changes.ts';
 
 // Users (http-api.md 15). Root only.
 
@@ -111,11 +111,11 @@ export const users: Resource = (scope, { door }, done) => {
       const databases = body.databases ?? new Map();
       // Whether the name is free is known while the user is made: others may be making one, too.
       const create = () => door.users.create(name, { password, databases });
-      await refuseInWords(create).catch((error) => {
+      await inWords(create).catch((error) => {
         if (door.users.get(name) === undefined) throw error;
         throw new HttpRefusal({ status: 409, error: `User '${name}' already exists` });
       });
-      report(door, exchange, `created user '${name}'`);
+      reportChange(door, exchange, `created user '${name}'`);
       exchange.warn(...door.groups.unknownIn(databases));
       reply.code(201);
       return { result: `User '${name}' created` };
@@ -142,10 +142,10 @@ export const users: Resource = (scope, { door }, done) => {
           ...(password === undefined ? undefined : { password }),
           ...(databases === undefined ? undefined : { databases }),
         };
-        await refuseInWords(() => door.users.update(name, change));
+        await inWords(() => door.users.update(name, change));
         if (databases !== undefined) exchange.warn(...door.groups.unknownIn(databases));
         const changed = Object.keys(change).join(' and ');
-        report(door, exchange, `changed ${changed} of user '${name}'`);
+        reportChange(door, exchange, `changed ${changed} of user '${name}'`);
         return { result: `User '${name}' updated` };
       },
     );
@@ -159,8 +159,8 @@ export const users: Resource = (scope, { door }, done) => {
       async ({ exchange }) => {
         const name = userName(exchange);
         requireUser(door, name);
-        await refuseInWords(() => door.users.drop(name));
-        report(door, exchange, `deleted user '${name}'`);
+        await inWords(() => door.users.drop(name));
+        reportChange(door, exchange, `deleted user '${name}'`);
         return { result: `User '${name}' deleted` };
       },
     );
@@ -179,19 +179,4 @@ function userName(exchange: Exchange): string {
 function requireUser(door: Door, name: string): void {
   if (!door.users.get(name))
     throw new HttpRefusal({ status: 404, error: `User '${name}' not found on server` });
-}
-
-/** Refusals of names and passwords say what is wrong in `error`. */
-async function refuseInWords(change: () => Promise<void>): Promise<void> {
-  try {
-    await change();
-  } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error;
-    throw new HttpRefusal({ ...refusalOf(error), error: error.message });
-  }
-}
-
-function report(door: Door, exchange: Exchange, what: string): void {
-  const message = `User '${exchange.principal.name}' ${what}`;
-  door.events.report('INFO', 'Security', message, null, exchange.requestId);
 }
