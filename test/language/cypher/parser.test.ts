@@ -52,3 +52,16 @@ test('nesting has a bound, chains have none', () => {
   assert.equal(faultOf(`MATCH ${'(),'.repeat(199)}() RETURN 1`), 'none');
   assert.equal(faultOf(`RETURN [${'1,'.repeat(400_000)}1]`), 'none');
 });
+
+test('clauses that build on each other have a bound, those that create have none', () => {
+  const refusal = /more than 1000 clauses.*maxExpressionDepth/;
+  for (const clause of ['MATCH (a:A) ', 'OPTIONAL MATCH (a:A) ', 'WITH 1 AS x ', 'MERGE (:A) ']) {
+    assert.equal(faultOf(`${clause.repeat(999)}RETURN 1`), 'none', clause);
+    assert.match(faultOf(`${clause.repeat(1000)}RETURN 1`), refusal, clause);
+    // Nothing behind the bound is looked at.
+    assert.match(faultOf(`${clause.repeat(50_000)}MTCH`), refusal, clause);
+  }
+  assert.match(faultOf(`CALL { ${'MATCH (a) '.repeat(1001)} RETURN a } RETURN 1`), refusal);
+  assert.equal(faultOf('CREATE (:A {k: 1}) '.repeat(5000)), 'none');
+  assert.equal(faultOf(Array(5000).fill('RETURN 1').join(' UNION ')), 'none');
+});

@@ -73,11 +73,27 @@ function useClause(parser: Parser): Clause {
   return { kind: 'filter', where, ...span };
 }
 
+/** Each clause stands on the one before it in the plan, at less cost than what is nested in a text. */
+const clausesPerLevel = 5;
+
 function single(parser: Parser, use?: Clause): SingleQuery {
   const at = parser.start;
   const clauses: Clause[] = use === undefined ? [] : [use];
-  while (!endsQuery(parser) || clauses.length === (use === undefined ? 0 : 1))
-    clauses.push(clause(parser));
+  const clauseCountMax = parser.depthMax * clausesPerLevel;
+  let clauseCount = 0;
+  while (!endsQuery(parser) || clauses.length === (use === undefined ? 0 : 1)) {
+    const { start } = parser;
+    const next = clause(parser);
+    clauses.push(next);
+    // CREATE after CREATE is one step of the plan, so texts of data may be as long as they like.
+    if (next.kind !== 'create') clauseCount += 1;
+    if (clauseCount > clauseCountMax)
+      throw parser.fault(
+        start,
+        'UnexpectedSyntax',
+        `the query has more than ${clauseCountMax} clauses that build on each other, ${clausesPerLevel} for each level of service.sql.maxExpressionDepth`,
+      );
+  }
   return { clauses, at, end: parser.lastEnd };
 }
 
