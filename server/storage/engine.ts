@@ -163,6 +163,10 @@ export interface IndexDeriver {
   schemaChanged(document: Uint8Array): void;
   /** False when `derive` has nothing to report for records of the type. */
   isIndexed(type: TypeId): boolean;
+  /** Whether any index is of texts, of which one may have a million entries. Absent: none is. */
+  hasTexts?(): boolean;
+  /** Whether such an index changes by more entries than one turn of the event loop may write. Reads the values. */
+  derivesMuch?(before: StoredRecord | undefined, after: StoredRecord | undefined): boolean;
   /**
    * By type, the windows on a bucket, in which rows of these types are counted; undefined: it has none, as most. By the schema
    * documents that took effect.
@@ -184,4 +188,9 @@ export interface IndexDeriver {
 export interface EntryChanges {
   remove(index: IndexTarget, key: Uint8Array, rid: Rid): void;
   add(index: IndexTarget, key: Uint8Array, rid: Rid): void;
+  /**
+   * Reports more of them than one turn of the event loop may: carried out before anything else is derived, with turns of others
+   * between its steps where there can be any. It looks at no row.
+   */
+  later(work: Generator<undefined, void, undefined>): void;
 }

@@ -9,6 +9,7 @@ import { Checkpointer } from './checkpoint/checkpointer.ts';
 import { CommitBuilder, operationsPerSlice } from './commit/builder.ts';
 import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit/group.ts';
 import type { CommitContext } from './commit/context.ts';
+import { haveLongValues } from './commit/long-values.ts';
 import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
 import {
   type AppliedPosition,
@@ -291,10 +292,16 @@ export class LmdbEngine implements StorageEngine {
   }
 
   #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
-    if (isLarger(entries, logGroupBytesMax)) return 'alone';
+    if (isLarger(entries, logGroupBytesMax) || this.#haveLongValues(entries)) return 'alone';
     if (this.#isLogAbove)
       return entries.map(({ position }) => ({ ...position, payload: noPayload }));
     return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
+  }
+
+  #haveLongValues(entries: readonly LogEntry[]): boolean {
+    const { deriver, labels } = this.#options;
+    const snapshot = () => this.snapshot();
+    return haveLongValues(entries, { deriver, shapes: this.shapes, labels, snapshot });
   }
 
   async #applyInSlices(

@@ -5,7 +5,7 @@ import { type EmbeddedDocument, isMap, type Value, type ValueMap } from '#core/v
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
 import type { IndexTarget } from '#storage/index-target.ts';
 import { OrderedKeyWriter } from '#storage/format/ordered-key.ts';
-import type { SearchKeys } from '../key-port.ts';
+import type { KeyPieces, SearchKeys } from '../key-port.ts';
 import { searchKeysFor } from '../search-keys.ts';
 
 /** What keys are made from: a stored record, or one with uncommitted values. */
@@ -54,6 +54,11 @@ export class IndexKeys {
       return [writer.take()];
     }
     return this.#combinations(record).map((values) => this.#encode(values));
+  }
+
+  /** As `keysOf`; pieces for a record with more keys than one turn of the event loop may make (`SearchKeys`). */
+  keysOrPieces(record: KeySource): readonly Uint8Array[] | KeyPieces {
+    return this.#search?.keysOrPieces?.(record) ?? this.keysOf(record);
   }
 
   /** The component values of each key, in the order of `keysOf`; texts of CI components are folded. */

@@ -4,6 +4,7 @@ import type { BucketId, IndexId, LogIndex, TypeId } from '#core/value/rid.ts';
 import type { EntryChanges, IndexDeriver } from '#storage/engine.ts';
 import { isSearchKind } from '#catalog/search-index.ts';
 import { type IndexMemory, SearchMemory } from '../search-memory.ts';
+import { areAllMade, derivePieces } from './derived-pieces.ts';
 import { IndexKeys } from './index-keys.ts';
 
 export interface OrderedIndexMaintainerOptions {
@@ -20,6 +21,7 @@ export interface OrderedIndexMaintainerOptions {
 export class OrderedIndexMaintainer implements IndexDeriver {
   readonly #decodeCatalog: (document: Uint8Array) => Catalog;
   #catalog: Catalog | undefined;
+  #hasTexts = false;
   readonly #byType = new Map<TypeId, readonly Maintained[]>();
   readonly #byIndex = new Map<IndexId, Maintained>();
   /** What searches keep; told of every change. */
@@ -34,11 +36,30 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     this.#catalog = this.#decodeCatalog(document);
     this.#byType.clear();
     this.#byIndex.clear();
+    this.#hasTexts = this.#catalog.indexes().some(({ kind }) => kind === 'FULL_TEXT');
     this.searchMemory.retain(new Set(this.#catalog.indexes().map(({ id }) => id)));
   }
 
   isIndexed(type: TypeId): boolean {
     return (this.#byType.get(type) ?? this.#indexesOn(type)).length > 0;
+  }
+
+  hasTexts(): boolean {
+    return this.#hasTexts;
+  }
+
+  derivesMuch(before: StoredRecord | undefined, after: StoredRecord | undefined): boolean {
+    const hasSameType = before?.type === after?.type;
+    const isLongIn = (record: StoredRecord | undefined, other: StoredRecord | undefined) =>
+      record !== undefined &&
+      (this.#byType.get(record.type) ?? this.#indexesOn(record.type)).some(({ keys }) => {
+        const { kind } = keys.definition;
+        if (kind !== 'FULL_TEXT' || areAllMade(keys.keysOrPieces(record))) return false;
+        return (
+          other === undefined || !hasSameType || !hasSameValues(keys.definition, record, other)
+        );
+      });
+    return isLongIn(before, after) || isLongIn(after, before);
   }
 
   windowsOn(bucket: BucketId): ReadonlyMap<TypeId, BucketId> | undefined {
@@ -128,8 +149,12 @@ function deriveOne(
   const target = index.target;
   const { rid } = (after ?? before) as StoredRecord;
   memory?.changed(version, rid);
-  const old = before === undefined ? noKeys : index.keysOf(before);
-  const now = after === undefined ? noKeys : index.keysOf(after);
+  const old = before === undefined ? noKeys : index.keysOrPieces(before);
+  const now = after === undefined ? noKeys : index.keysOrPieces(after);
+  if (!areAllMade(old) || !areAllMade(now)) {
+    changes.later(derivePieces(old, now, { target, memory, changes, version, rid }));
+    return;
+  }
   const wasThere = now.length === 0 ? isAbsent : keySet(old);
   const staysThere = old.length === 0 ? isAbsent : keySet(now);
   for (let i = 0; i < old.length; i++) {

@@ -3,6 +3,8 @@ import { stemmerOf, stopWordsOf } from './languages.ts';
 
 /** Turns text into the terms that an index holds; the same on every node, so nothing of it may depend on the machine. */
 export interface Analyzer {
+  /** Whether the terms of a text are those of its parts when it is cut before this UTF-16 unit. */
+  mayCutBefore(unit: number): boolean;
   /** Appends the terms of the text, in order. */
   terms(text: string, into: string[]): void;
   /** The form of a word that is compared with the beginnings of terms (prefixes, wildcards, fuzzy words): never stemmed. */
@@ -43,6 +45,10 @@ class PatternAnalyzer implements Analyzer {
     for (const word of found) pushCut(word, into);
   }
 
+  mayCutBefore(unit: number): boolean {
+    return isBlank(unit) || (this.#isWords && isIdeograph(unit));
+  }
+
   word(text: string): string {
     return this.#isLower ? text.toLowerCase() : text;
   }
@@ -50,6 +56,7 @@ class PatternAnalyzer implements Analyzer {
 
 /** The whole text is one term, cut at the longest that a term may be. */
 const keyword: Analyzer = {
+  mayCutBefore: () => false,
   terms(text, into) {
     if (text !== '') into.push(cut(text.replaceAll('\0', ' '), 0));
   },
@@ -83,6 +90,10 @@ class LanguageAnalyzer implements Analyzer {
     }
   }
 
+  mayCutBefore(unit: number): boolean {
+    return this.#words.mayCutBefore(unit);
+  }
+
   word(text: string): string {
     return this.#words.word(text);
   }
@@ -99,6 +110,17 @@ class LanguageAnalyzer implements Analyzer {
 }
 
 const stemsKept = 20_000;
+
+/** No pattern looks across one, and no letter's lower case depends on what is beyond it (that of a Greek sigma does on its word). */
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
+}
+
+/** Most of those that are words of their own; as with blanks, nothing depends on what is beyond one. */
+function isIdeograph(unit: number): boolean {
+  if (unit < 0x3041 || unit > 0x9fff) return false;
+  return unit >= 0x3400 || unit <= 0x3096 || (unit >= 0x30a1 && unit <= 0x30fa);
+}
 
 function pushCut(word: string, into: string[]): void {
   if (word.length <= termLengthMax) {

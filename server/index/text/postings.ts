@@ -5,12 +5,12 @@ import type { EntryReader } from '../entry-reader.ts';
 import { DistancesFrom } from './edit-distance.ts';
 import { type Matches, matchesPerUnit, unionOfAll } from './matches.ts';
 import { matchesPattern } from './pattern.ts';
+import { lengthTag } from './posting-key.ts';
 import type { PatternPart } from './query.ts';
 import { type FieldStatistics, type Postings, TextMemory } from './text-memory.ts';
 import {
   lengthIn,
   lengthRange,
-  lengthTag,
   type PostingNumbers,
   prefixRange,
   readPosting,

@@ -1,16 +1,9 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { isList, type Value } from '#core/value/value.ts';
-import type { KeyedRecord, SearchKeys } from '../key-port.ts';
+import type { KeyedRecord, KeyPieces, SearchKeys } from '../key-port.ts';
 import { type Analyzer, analyzerFor } from './analyzer.ts';
-
-// Entries of a full-text index. For each field of a record that has terms
-//   01 field u8, number of terms u32 big-endian               (lengths, from which the average is known)
-// and for each term of it
-//   02 term as UTF-8, 00, field u8, frequency and number of terms of the field as varints.
-// So all postings of a term lie together, with what scoring needs, and follow from the row alone.
-
-export const lengthTag = 0x01;
-export const termTag = 0x02;
+import { lengthKey, lengthTag, termKey, termTag } from './posting-key.ts';
+import { longTextUnits, termPieces, unitsOf } from './term-pieces.ts';
 
 /** One property of a full-text index. */
 export interface TextField {
@@ -78,6 +71,17 @@ export class TextKeys implements SearchKeys {
     return keys;
   }
 
+  keysOrPieces(record: KeyedRecord): readonly Uint8Array[] | KeyPieces {
+    const values = this.#fields.map(({ name }) => valueAt(record, name));
+    let units = 0;
+    for (const value of values) units += unitsOf(value);
+    if (units > longTextUnits) return termPieces(this.#fields, values);
+    const keys: Uint8Array[] = [];
+    for (let at = 0; at < values.length; at += 1)
+      this.#addKeys(this.#fields[at] as TextField, values[at], keys);
+    return keys;
+  }
+
   requireValid(): void {
     // Whatever is no text has no terms.
   }
@@ -118,37 +122,6 @@ export function valueAt(record: KeyedRecord, property: string): Value | undefine
     else return undefined;
   }
   return at;
-}
-
-const utf8 = new TextEncoder();
-
-function lengthKey(field: number, length: number): Uint8Array {
-  const key = new Uint8Array(6);
-  key[0] = lengthTag;
-  key[1] = field;
-  key[2] = length >>> 24;
-  key[3] = length >>> 16;
-  key[4] = length >>> 8;
-  key[5] = length;
-  return key;
-}
-
-function termKey(term: string, field: number, frequency: number, length: number): Uint8Array {
-  const units = term.length;
-  let textBytes = 0;
-  while (textBytes < units && term.charCodeAt(textBytes) < 0x80) textBytes += 1;
-  const isPlain = textBytes === units;
-  if (!isPlain) textBytes = Buffer.byteLength(term);
-  // No Buffer: what copies keys about meets one kind of array then, and takes a third of the time.
-  const key = new Uint8Array(textBytes + 3 + varintSize(frequency) + varintSize(length));
-  key[0] = termTag;
-  if (isPlain) for (let i = 0; i < units; i += 1) key[i + 1] = term.charCodeAt(i);
-  else utf8.encodeInto(term, key.subarray(1));
-  key[textBytes + 1] = 0;
-  key[textBytes + 2] = field;
-  const at = putVarint(key, textBytes + 3, frequency);
-  putVarint(key, at, length);
-  return key;
 }
 
 /** The first byte range of a term: all of its postings lie from `low` to before `high`. */
@@ -219,18 +192,4 @@ export interface PostingNumbers {
   field: number;
   frequency: number;
   length: number;
-}
-
-function varintSize(value: number): number {
-  let size = 1;
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 128)) size += 1;
-  return size;
-}
-
-function putVarint(bytes: Uint8Array, from: number, value: number): number {
-  let at = from;
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
-  bytes[at++] = rest;
-  return at;
 }

@@ -1,6 +1,7 @@
 import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { ChangeListener } from '../search-memory.ts';
-import { lengthIn, lengthTag, termIn } from './text-keys.ts';
+import { lengthTag } from './posting-key.ts';
+import { lengthIn, termIn } from './text-keys.ts';
 
 /** The postings of one term in one snapshot, by record id, then field. */
 export interface Postings {

@@ -1,3 +1,4 @@
+import { toEnd } from '#core/pausing-work.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { CommitBuilder } from '../commit/builder.ts';
 import type { EntryChanges } from '../engine.ts';
@@ -14,6 +15,10 @@ export class BulkEntries implements EntryChanges {
 
   add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
     this.#runs.add(target, key, rid);
+  }
+
+  later(work: Generator<undefined, void, undefined>): void {
+    toEnd(work);
   }
 
   /** Records of a bulk load are new. */

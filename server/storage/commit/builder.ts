@@ -131,7 +131,7 @@ export class CommitBuilder {
   ): Promise<void> {
     const { operations, bases, position } = entry;
     await this.#touched.beginInSlices(operations, timers);
-    if (isOnly && this.#touched.areDistinct) this.entries.pack();
+    this.entries.beginSlices(isOnly && this.#touched.areDistinct);
     let isSorted = true;
     for (let i = 0; i < operations.length; i++) {
       if (i % operationsPerSlice === operationsPerSlice - 1) {
@@ -140,10 +140,11 @@ export class CommitBuilder {
         await timers.yield();
       }
       this.#operation(operations[i] as RowOperation, position.index, bases?.[i]);
+      if (this.entries.isWaiting) await this.entries.workInSlices(timers);
     }
     await this.lists.endEntryInSlices(timers);
+    await this.entries.endInSlices(timers);
     this.#endEntry();
-    await this.entries.endPacked(timers);
     this.position = position;
   }
 

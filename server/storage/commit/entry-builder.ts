@@ -1,4 +1,5 @@
 import type { IndexId, Rid } from '#core/value/rid.ts';
+import { inTurns, toEnd } from '#core/pausing-work.ts';
 import type { Timers } from '#core/runtime.ts';
 import { type EntryRun, EntryRuns } from '../bulk/entry-runs.ts';
 import type { EntryChanges } from '../engine.ts';
@@ -16,6 +17,8 @@ interface Change {
   readonly rid: Rid;
 }
 
+/** Changes that are written between two turns of the event loop: a millisecond or two. */
+const changesPerSlice = 2048;
 /** Entries of unique indexes that go, above which everything that is remembered of such indexes is forgotten. */
 const freedMax = 16_384;
 
@@ -35,6 +38,9 @@ export class EntryBuilder implements EntryChanges {
   readonly removalRuns: EntryRun[] = [];
   readonly additionRuns: EntryRun[] = [];
   #packed: { readonly removals: EntryRuns; readonly additions: EntryRuns } | undefined;
+  #isSliced = false;
+  /** Work that an operation left. */
+  readonly #waiting: Generator<undefined, void, undefined>[] = [];
   readonly #key = new IxKey();
   readonly #memory: ImageMemory;
   readonly #builds: IndexBuilds;
@@ -46,15 +52,36 @@ export class EntryBuilder implements EntryChanges {
   }
 
   /**
-   * From now on changes are packed, until `endPacked`. The log entry that is being applied is the only one of its commit and changes
-   * each record once: its entries are written in the order of their keys, behind everything else.
+   * A log entry is applied in slices, until `endInSlices`: `workInSlices` after each operation that leaves work waiting.
+   * @param packs changes are packed: the log entry is the only one of its commit and changes each record once, so its entries are
+   * written in the order of their keys, behind everything else
    */
-  pack(): void {
-    this.#packed = { removals: new EntryRuns(), additions: new EntryRuns() };
+  beginSlices(packs: boolean): void {
+    this.#isSliced = true;
+    if (packs) this.#packed = { removals: new EntryRuns(), additions: new EntryRuns() };
+  }
+
+  later(work: Generator<undefined, void, undefined>): void {
+    if (this.#isSliced) this.#waiting.push(work);
+    else toEnd(work);
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  async workInSlices(timers: Pick<Timers, 'yield'>): Promise<void> {
+    for (const work of this.#waiting) await inTurns(work, timers);
+    this.#waiting.length = 0;
   }
 
   /** The log entry is over; what was packed is sorted. */
-  async endPacked(timers: Pick<Timers, 'yield'>): Promise<void> {
+  async endInSlices(timers: Pick<Timers, 'yield'>): Promise<void> {
+    this.#isSliced = false;
+    await this.#writeInSlices(this.#removals, -1, timers);
+    await this.#writeInSlices(this.#additions, 1, timers);
+    this.#removals = [];
+    this.#additions = [];
     const packed = this.#packed;
     if (packed === undefined) return;
     this.#packed = undefined;
@@ -95,6 +122,17 @@ export class EntryBuilder implements EntryChanges {
     for (const change of this.#additions) this.#write(change, 1);
     this.#removals = [];
     this.#additions = [];
+  }
+
+  async #writeInSlices(
+    changes: readonly Change[],
+    sign: 1 | -1,
+    timers: Pick<Timers, 'yield'>,
+  ): Promise<void> {
+    for (let i = 0; i < changes.length; i += 1) {
+      this.#write(changes[i] as Change, sign);
+      if ((i + 1) % changesPerSlice === 0) await timers.yield();
+    }
   }
 
   /** Like `add` for components that end with the RID already where the index is not unique. */

@@ -2,6 +2,7 @@ import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import { type BucketId, positionOf, type Rid } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
+import { areAllMade } from '#index/ordered/derived-pieces.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 import { EntryRun } from '#storage/bulk/entry-runs.ts';
 import type { BuildWatch } from '#storage/commit/index-builds.ts';
@@ -132,9 +133,17 @@ async function gather(
       if (types.has(record.type)) {
         keys.requireAllowed(record);
         const isNew = !watch.mayHaveEntries(rid);
-        for (const key of keys.keysOf(record))
+        const take = (key: Uint8Array): void => {
           if (isNew) run.add(key, rid);
           else others.push({ key, rid });
+        };
+        const own = keys.keysOrPieces(record);
+        if (areAllMade(own)) own.forEach(take);
+        else
+          for (const piece of own) {
+            piece.forEach(take);
+            if (timer.isSpent) await timer.pause();
+          }
       }
       place.position = positionOf(rid) + 1;
       if ((recordCount & 63) === 63 && timer.isSpent) await timer.pause();

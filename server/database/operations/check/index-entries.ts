@@ -1,5 +1,6 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import { formatRid } from '#core/value/rid.ts';
+import { areAllMade } from '#index/ordered/derived-pieces.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { CheckedView } from './checked-view.ts';
 import type { SliceTimer } from '#transaction/write/slice-timer.ts';
@@ -108,7 +109,13 @@ async function sumOfAllRecords(keys: IndexKeys, { view, timer }: Around): Promis
       const scan = view.scan(bucket, 'ascending');
       let seen = 0;
       for (let record = scan.next(); record !== undefined; record = scan.next()) {
-        for (const key of keys.keysOf(record)) sum.add(key, record.rid);
+        const own = keys.keysOrPieces(record);
+        if (areAllMade(own)) for (const key of own) sum.add(key, record.rid);
+        else
+          for (const piece of own) {
+            for (const key of piece) sum.add(key, record.rid);
+            if (timer.isSpent) await timer.pause();
+          }
         seen += 1;
         if ((seen & 63) === 0 && timer.isSpent) await timer.pause();
       }
