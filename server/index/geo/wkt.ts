@@ -26,6 +26,14 @@ export function parseWkt(text: string): Geometry | undefined {
   return geometry && reader.atEnd() ? geometry : undefined;
 }
 
+/** Why `parseWkt` does not read the text; undefined: it does. */
+export function wktFault(text: string): string | undefined {
+  const reader = new WktReader(text);
+  if (reader.geometry(0) !== undefined && reader.atEnd()) return undefined;
+  if (!reader.isTooLong) return 'is no WKT';
+  return `has more than ${coordinateCountMax.toLocaleString('en')} coordinates, the limit of geometries`;
+}
+
 /** The geometry of a text in well-known form, or of a point with longitude and latitude. */
 export function geometryOf(value: Value): Geometry | undefined {
   if (typeof value === 'string') return parseWkt(value);
@@ -85,6 +93,10 @@ class WktReader {
 
   constructor(text: string) {
     this.#text = text;
+  }
+
+  get isTooLong(): boolean {
+    return this.#coordinateCount > coordinateCountMax;
   }
 
   atEnd(): boolean {

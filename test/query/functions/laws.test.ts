@@ -16,7 +16,7 @@ import {
 import { areaOf } from '#index/geo/measure.ts';
 import { distanceToSegment, predicates } from '#query/functions/geo/relate.ts';
 import { unionOf } from '#query/functions/geo/union.ts';
-import { formatWkt, parseWkt } from '#index/geo/wkt.ts';
+import { formatWkt, parseWkt, wktFault } from '#index/geo/wkt.ts';
 import { PriorityQueue } from '#query/functions/paths/priority-queue.ts';
 import { GraphSearch, type PathSteps } from '#query/functions/paths/graph-search.ts';
 import { shortestPath } from '#query/functions/paths/shortest-path.ts';
@@ -360,4 +360,14 @@ test('well-known text survives being read and written', () => {
   );
   for (const broken of ['', 'POINT', 'POINT (1)', 'POINT (1 2', 'POLYGON ((0 0, 1 1))', 'x(1 2)'])
     assert.equal(parseWkt(broken), undefined, broken);
+});
+
+test('well-known text is read up to its bound of coordinates, which the refusal names', () => {
+  const line = (count: number): string =>
+    `LINESTRING (${Array.from({ length: count }, (_, n) => `${n % 90} 1`).join(', ')})`;
+  assert.equal(parseWkt(line(10_000))?.lines[0]?.length, 10_000);
+  assert.equal(parseWkt(line(10_001)), undefined);
+  assert.match(wktFault(line(10_001)) ?? '', /more than 10,000 coordinates/);
+  assert.equal(wktFault(line(10_000)), undefined);
+  assert.equal(wktFault('POINT (1'), 'is no WKT');
 });

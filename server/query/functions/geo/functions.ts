@@ -26,7 +26,7 @@ import {
 import { geoJsonOf } from './geo-json.ts';
 import { areaOf, centreOf, greatCircleKm, unitsPerKm } from '#index/geo/measure.ts';
 import { distance, type PredicateName, predicates, relateInTurns, relations } from './relate.ts';
-import { formatWkt, geometryOf, parseWkt } from '#index/geo/wkt.ts';
+import { formatWkt, geometryOf, parseWkt, wktFault } from '#index/geo/wkt.ts';
 
 /**
  * Geometries as WKT texts (sql-functions.md 7). A null or unparsable geometry gives null, except in constructors, which
@@ -50,7 +50,8 @@ const constructors: readonly ScalarFunction[] = [
   nullSafe('geo.geomFromText(wkt)', [1, 1], (args) => {
     const text = textArgument(args[0], 'geo.geomFromText()');
     const geometry = parseWkt(text);
-    if (geometry === undefined) throw refusal(`geo.geomFromText(): ${describe(text)} is no WKT`);
+    if (geometry === undefined)
+      throw refusal(`geo.geomFromText(): ${describe(text)} ${wktFault(text) ?? ''}`);
     return formatWkt(geometry);
   }),
   nullSafe('circle(x, y, r)', [3, 3], (args) => {
