@@ -121,6 +121,8 @@ export interface IndexDefinition {
   readonly components: readonly IndexComponent[];
   readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';
   readonly metadata: ValueMap;
+  /** Made as a TEXT index of openCypher, which lists it so; it is as any other ordered one. */
+  readonly isText?: true;
   readonly state: 'BUILDING' | 'READY';
   /** The index that this one takes the place and the name of when it is built (REBUILD INDEX). */
   readonly replaces?: IndexId;

@@ -68,6 +68,7 @@ export type SchemaChange =
       readonly unique: boolean;
       readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';
       readonly metadata: ValueMap;
+      readonly isText?: true;
     }
   /** Records of the vertex type may lie in a bucket of another one: its window there is made, if it has none. No statement says it. */
   | { readonly kind: 'open-window'; readonly bucket: BucketId; readonly type: string }

@@ -57,6 +57,7 @@ export function createIndex(
     components: change.components,
     nullStrategy: change.nullStrategy,
     metadata: change.metadata,
+    ...(change.isText && { isText: true }),
     state: hasRecords ? 'BUILDING' : 'READY',
     ...(change.unique && { tellsDecimals: true }),
   };

@@ -18,6 +18,10 @@ const indexTypes: Readonly<Record<string, string>> = {
   GEOSPATIAL: 'POINT',
 };
 
+function indexType({ kind, isText }: IndexDefinition): string {
+  return isText ? 'TEXT' : (indexTypes[kind] ?? kind);
+}
+
 function indexRow(index: IndexDefinition, { catalog }: ReadView): ValueMap {
   const type = catalog.typeWithId(index.type);
   return rowWith({
@@ -25,7 +29,7 @@ function indexRow(index: IndexDefinition, { catalog }: ReadView): ValueMap {
     name: index.name,
     state: index.state === 'READY' ? 'ONLINE' : 'POPULATING',
     populationPercent: index.state === 'READY' ? 100 : 0,
-    type: indexTypes[index.kind] ?? index.kind,
+    type: indexType(index),
     entityType: type.kind === 'edge' ? 'RELATIONSHIP' : 'NODE',
     labelsOrTypes: [type.name],
     properties: index.components.map(({ property }) => property),
@@ -135,7 +139,7 @@ export function showProcedures(listed: () => readonly Procedure[]): readonly Pro
       columns: indexColumns,
       *rows([type = null], { view }) {
         for (const index of view.catalog.indexes().filter(isShown))
-          if (type === null || indexTypes[index.kind] === type) yield indexRow(index, view);
+          if (type === null || indexType(index) === type) yield indexRow(index, view);
       },
     }),
     reading({

@@ -80,7 +80,8 @@ function createIndex(compiler: Compiler, command: CommandOf<'createIndex'>): Log
   }
   const first = typeChanges(catalog, command);
   if (special === undefined) {
-    const change = indexChange({ name, type, properties, isUnique: false });
+    const isText = indexType === 'TEXT';
+    const change = indexChange({ name, type, properties, isUnique: false, isText });
     return alteration(compiler, change, { first, counts: 'indexesAdded' });
   }
   // Such an index is of declared properties. They keep what they are given, but for vectors.

@@ -94,8 +94,9 @@ export function indexChange(index: {
   readonly properties: readonly string[];
   readonly isUnique: boolean;
   readonly special?: SpecialIndex;
+  readonly isText?: boolean;
 }): SchemaChange {
-  const { name, type, properties, isUnique, special } = index;
+  const { name, type, properties, isUnique, special, isText } = index;
   return {
     kind: 'create-index',
     name,
@@ -112,6 +113,7 @@ export function indexChange(index: {
     unique: isUnique,
     nullStrategy: 'SKIP',
     metadata: special?.metadata ?? new Map(),
+    ...(isText && { isText }),
   };
 }
 
