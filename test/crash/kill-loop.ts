@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { mulberry32 } from '../bench/spine/data.ts';
 import { HttpClient, startServer } from '../support/server-process.ts';
 import { verify } from './verify.ts';
@@ -27,6 +28,16 @@ export interface KillLoopOutcome {
 
 const password = 'crash-test-password';
 
+const lookMs = 10;
+const lookCountMax = 3000;
+
+/** A busy machine may not get to the first write in that time: it is waited for, so that a kill meets a server that writes. */
+async function underLoad(ledger: Ledger, lifetimeMs: number): Promise<void> {
+  await sleep(lifetimeMs);
+  const hasWritten = () => ledger.items.size > 0 && ledger.increments > 0;
+  for (let look = 0; look < lookCountMax && !hasWritten(); look += 1) await sleep(lookMs);
+}
+
 /** Starts, loads, kills with SIGKILL, starts again, verifies: `kills` times. Stops at the first violation. */
 export async function runKillLoop(options: KillLoopOptions): Promise<KillLoopOutcome> {
   const rootPath = mkdtempSync(join(tmpdir(), 'polyad-crash-'));
@@ -45,7 +56,7 @@ export async function runKillLoop(options: KillLoopOptions): Promise<KillLoopOut
         runClient(client, ledger, options.seed * 1_000_000 + kills * 100 + n),
       );
       const all = Promise.all(clients);
-      await Promise.race([new Promise((done) => setTimeout(done, lifetimeMs)), all]);
+      await Promise.race([underLoad(ledger, lifetimeMs), all]);
       await server.kill();
       await all;
       kills += 1;
