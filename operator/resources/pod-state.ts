@@ -42,6 +42,8 @@ export function guardRefusal(pod: Pod | undefined): string | undefined {
   return ended.message ?? ended.reason ?? 'the volume guard failed';
 }
 
+type Ended = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
+
 const imageReasons = new Set([
   'ErrImagePull',
   'ImagePullBackOff',
@@ -81,8 +83,20 @@ function containerProblem({ name, state, lastState }: ContainerStatus): PodProbl
   if (configReasons.has(reason)) return { kind: 'config', message: `${name}: ${reason}: ${said}` };
   const ended = terminated ?? (reason === 'CrashLoopBackOff' ? lastState?.terminated : undefined);
   if (ended === undefined || ended.exitCode === 0) return undefined;
-  const detail = causeOf(ended.message ?? '') ?? ended.reason ?? '';
-  return { kind: 'crash', message: `${name} ended with code ${ended.exitCode ?? '?'}: ${detail}` };
+  return { kind: 'crash', message: `${name} ${endOf(ended)}` };
+}
+
+/** How the server process ended the last time, of one that starts once more; undefined when it never failed. */
+export function lastFailure(pod: Pod | undefined): string | undefined {
+  const server = pod?.status?.containerStatuses?.find(({ name }) => name === serverContainerName);
+  const ended = server?.lastState?.terminated;
+  return ended === undefined || ended.exitCode === 0
+    ? undefined
+    : `${server?.name} ${endOf(ended)}`;
+}
+
+function endOf({ exitCode, message, reason }: Ended): string {
+  return `ended with code ${exitCode ?? '?'}: ${causeOf(message ?? '') ?? reason ?? ''}`;
 }
 
 /** Lines that only say where in the program: frames of native code or of JavaScript. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { saysVolumeIsNowhere } from '../../operator/reconcile/steps/guard-record.ts';
 import type { Pod } from '../../operator/api/kubernetes-object.ts';
-import { podProblem } from '../../operator/resources/pod-state.ts';
+import { lastFailure, podProblem } from '../../operator/resources/pod-state.ts';
 
 // What a container said last, as the cause that people read in a condition.
 
@@ -46,6 +46,29 @@ FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memor
 
 test('the cause of a crash is a sentence, never a stack frame', () => {
   for (const [said, cause] of causes) assert.match(podProblem(crashed(said))?.message ?? '', cause);
+});
+
+test('of a server that starts once more the last failure is known, of one that ended well there is none', () => {
+  const startedAgain = (exitCode: number): Pod => ({
+    ...crashed(''),
+    status: {
+      containerStatuses: [
+        {
+          name: 'server',
+          restartCount: 1,
+          state: { running: {} },
+          lastState: { terminated: { exitCode, message: "unknown setting 'service.noSuch'" } },
+        },
+      ],
+    },
+  });
+  assert.equal(podProblem(startedAgain(78)), undefined);
+  assert.equal(
+    lastFailure(startedAgain(78)),
+    "server ended with code 78: unknown setting 'service.noSuch'",
+  );
+  assert.equal(lastFailure(startedAgain(0)), undefined);
+  assert.equal(lastFailure(undefined), undefined);
 });
 
 test('a volume is nowhere when every node lacks it, not when one is away, cordoned or full', () => {

@@ -6,7 +6,7 @@ import { contentHash } from '../../resources/content-hash.ts';
 import { canDisrupt, canReplace, healthy } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
-import { isReady, podProblem, readySinceMs } from '../../resources/pod-state.ts';
+import { isReady, lastFailure, podProblem, readySinceMs } from '../../resources/pod-state.ts';
 import { speaksTls } from '../../resources/replication.ts';
 import { isInMaintenanceWindow } from '../maintenance-window.ts';
 import { tryImage } from './try-image.ts';
@@ -437,7 +437,9 @@ function awaitReady(
   const elapsedMs = pass.nowMs - Math.max(Date.parse(operation?.startedAt ?? ''), createdMs);
   if (!(elapsedMs >= pass.spec.update.progressDeadlineSeconds * 1000)) return undefined;
   if (!canReturn) {
-    stall(draft, 'ProgressDeadlineExceeded', detail);
+    const failure = problem === undefined ? lastFailure(pod) : undefined;
+    const before = failure === undefined ? '' : ` (${failure})`;
+    stall(draft, 'ProgressDeadlineExceeded', `${detail}${before}`);
     return undefined;
   }
   draft.failedImage = pass.wantedImage;
