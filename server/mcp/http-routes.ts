@@ -91,6 +91,7 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
     operation: {
       id: 'callTools',
       takesCredentials: true,
+      waitsForState: true,
       summary:
         'The Model Context Protocol, revision 2025-03-26: JSON-RPC 2.0, one message or a batch',
       body: {

@@ -58,6 +58,15 @@ export class Block implements OpenBlock {
   }
 
   #withRecords(client: Client): Wire | Promise<Wire> {
+    const wait = client.beforeRead();
+    if (wait === undefined) return this.#whole(client);
+    return wait.then(
+      () => this.#whole(client),
+      (error: unknown) => discarded(client, error),
+    );
+  }
+
+  #whole(client: Client): Wire | Promise<Wire> {
     try {
       const database = this.#database(client);
       const commands = this.#queued.map(({ command }) => command);

@@ -158,8 +158,23 @@ export class Client {
     return undefined;
   }
 
+  /**
+   * Before names of databases and records are looked up: in a cluster this server first has what its readers may expect (ha.md 7.1),
+   * for changes too, since one that finds nothing tells of a state as well. Undefined: it has.
+   */
+  beforeRead(): Promise<void> | undefined {
+    return this.surroundings.cluster?.reads.before();
+  }
+
   /** A command on records. @param words as they were sent */
   records(command: RecordCommand, words: readonly ByteText[]): Reply | Promise<Reply> {
+    const wait = this.beforeRead();
+    return wait === undefined
+      ? this.#recordsHere(command, words)
+      : wait.then(() => this.#recordsHere(command, words));
+  }
+
+  #recordsHere(command: RecordCommand, words: readonly ByteText[]): Reply | Promise<Reply> {
     const database = this.rights.databaseOf(words[1] ?? '', this.selected);
     return this.run(database, { kind: 'single', command }, textOf(words));
   }

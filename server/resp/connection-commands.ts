@@ -135,8 +135,15 @@ function readHello(words: readonly ByteText[]): Greeting {
   return { protocol, user, password, name };
 }
 
+function select(client: Client, words: readonly ByteText[]): Wire | Promise<Wire> {
+  const wait = client.beforeRead();
+  return wait === undefined
+    ? selectHere(client, words)
+    : wait.then(() => selectHere(client, words));
+}
+
 /** Databases have names here; clients that number them mean the one they are in by 0. */
-function select(client: Client, words: readonly ByteText[]): Wire {
+function selectHere(client: Client, words: readonly ByteText[]): Wire {
   const name = words[1] ?? '';
   const { databases } = client.surroundings;
   const isNumber = /^-?\d+$/.test(name);

@@ -1,3 +1,4 @@
+import type { ReadBarrier } from '#cluster/reads/read-barrier.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -11,6 +12,8 @@ import type { GroupAuthorizer } from '#security/authorizer.ts';
 export interface WireSurroundings {
   readonly databases: DatabasesPort;
   readonly store: KeyValueStore;
+  /** Set when this server is in a cluster. */
+  readonly cluster?: { readonly reads: Pick<ReadBarrier, 'before'> } | undefined;
   readonly authenticator: Authenticator;
   readonly authorizer: GroupAuthorizer;
   readonly settings: Settings;

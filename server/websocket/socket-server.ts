@@ -271,7 +271,7 @@ export class SocketServer {
       case 'unsubscribe':
         return this.#feed.unsubscribe(client, frame);
       case 'start':
-        return this.#inserts.start(client, frame);
+        return this.#start(client, frame);
       case 'chunk':
         return this.#inserts.chunk(client, frame);
       case 'commit':
@@ -286,6 +286,13 @@ export class SocketServer {
     }
   }
 
+  /** It writes into the newest state, as a session does that begins (ha.md 7.1). */
+  #start(client: Client, frame: ValueMap): void | Promise<void> {
+    const wait = this.#options.cluster?.reads.before(undefined, client.left);
+    if (wait === undefined) return this.#inserts.start(client, frame);
+    return wait.then(() => this.#inserts.start(client, frame));
+  }
+
   /** Whether a message of a streamed insert is for the leader to carry out, which this server is not. */
   #isLeaders(client: Client, action: string): boolean {
     const { cluster } = this.#options;
@@ -297,7 +304,7 @@ export class SocketServer {
     const isStart = requiredText(frame, 'action').toLowerCase() === 'start';
     if (!isStart) await this.#relays?.ask(client, message);
     else if ((await this.#relays?.start(client, message)) === false)
-      this.#inserts.start(client, frame);
+      await this.#start(client, frame);
   }
 
   /** Messages other than chunks have a limit of their own; who passes it is closed. */

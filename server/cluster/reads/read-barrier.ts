@@ -16,6 +16,8 @@ export interface WantedState {
   readonly bookmark: Index | undefined;
 }
 
+const nothingWanted: WantedState = { level: undefined, bookmark: undefined };
+
 /**
  * What stands before the snapshot of every read (ha.md 7): a wait until this server has applied what the reader may expect. It
  * never gives up silently: a late one is an answer of its own, not an old state.
@@ -53,8 +55,12 @@ export class ReadBarrier {
    * Undefined when the state that is here is good enough.
    * @throws DatabaseError `NeedRetry` or `QuorumNotReached` after `service.ha.quorumTimeout`; `IllegalArgument` for a bookmark
    *   that no server of this cluster has given out
+   * @param wanted default: nothing but what the server promises to all
    */
-  before({ level, bookmark }: WantedState, signal?: AbortSignal): Promise<void> | undefined {
+  before(
+    { level, bookmark }: WantedState = nothingWanted,
+    signal?: AbortSignal,
+  ): Promise<void> | undefined {
     const wanted = level ?? (this.#settings.get(haReadConsistency) as ReadConsistency);
     if (wanted === 'eventual') return undefined;
     const isThere = bookmark === undefined || bookmark <= this.#view.appliedIndex();
