@@ -194,6 +194,8 @@ export interface ExplainedStep {
   /** Nanoseconds, -1 when not measured. */
   readonly cost: number;
   readonly rowCount: number | undefined;
+  /** Rows that were expected, and the cost of this step and those below; openCypher only. */
+  readonly estimate?: { readonly rowCount: number; readonly cost: number } | undefined;
   readonly steps: readonly ExplainedStep[];
 }
 

@@ -17,6 +17,7 @@ for (const name of [
   'sentences',
   'scan-order',
   'cypher-schema',
+  'cypher-plans',
   'cypher-transactions',
   'cypher-batches',
 ]) {

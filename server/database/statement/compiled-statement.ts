@@ -7,7 +7,17 @@ import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { constantOperations } from '#query/algebra/constant-operations.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { slotsOfOutput } from '#query/algebra/walk.ts';
+import {
+  estimateOperators,
+  explainInCypher,
+  explainOperators,
+  type PlanText,
+} from '#query/explain.ts';
+import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { Estimate } from '#query/optimizer/estimates.ts';
+import type { OperatorNodes } from '#query/physical/operator-nodes.ts';
+import type { Measurements } from '#query/profile.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ResultShape } from '../session.ts';
 import type { StatementContext } from './context.ts';
@@ -22,6 +32,8 @@ export interface PlannedSizes {
 export interface PlanInstance {
   readonly root: PhysicalOperator;
   readonly context: StatementContext;
+  /** Of an instance that was made to be looked at. */
+  readonly nodes?: OperatorNodes;
 }
 
 const idleInstancesMax = 4;
@@ -77,13 +89,15 @@ export class CompiledStatement {
   readonly #instantiate: () => PlanInstance;
   readonly #describe: () => () => PlanInstance;
   #instantiateDescribed: (() => PlanInstance) | undefined;
+  readonly #estimates: (view: ReadView) => (plan: LogicalPlan) => Estimate;
+  readonly #typesMade: readonly MissingType[];
   readonly #sizes: PlannedSizes;
   readonly #idle: PlanInstance[] = [];
   #executionCount = 0;
 
   /**
    * @param options `instantiate` makes what one execution needs; `describe` gives the same with operators that say what they
-   *   do
+   *   do; `estimates` expects something of each node; `typesMade` are there when the plan runs
    */
   constructor(options: {
     program: QueryProgram;
@@ -92,6 +106,8 @@ export class CompiledStatement {
     accesses: readonly Access[];
     instantiate: () => PlanInstance;
     describe: () => () => PlanInstance;
+    estimates: (view: ReadView) => (plan: LogicalPlan) => Estimate;
+    typesMade: readonly MissingType[];
     sizes: PlannedSizes;
     warnings?: readonly Warning[] | undefined;
   }) {
@@ -115,6 +131,8 @@ export class CompiledStatement {
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#describe = options.describe;
+    this.#estimates = options.estimates;
+    this.#typesMade = options.typesMade;
     this.#sizes = options.sizes;
     this.warnings = options.warnings;
     this.readNames = [...(program.readParameters?.keys() ?? [])];
@@ -145,6 +163,18 @@ export class CompiledStatement {
   fresh(): PlanInstance {
     this.#instantiateDescribed ??= this.#describe();
     return this.#instantiateDescribed();
+  }
+
+  /**
+   * Tells the plan of an instance that `fresh` gave, whenever it is asked; of openCypher with what is expected of each operator in
+   * the state that `view` shows now (cypher.md 13).
+   */
+  teller({ root, nodes }: PlanInstance, view: ReadView, measured?: Measurements): () => PlanText {
+    const { dialect } = this.program;
+    if (dialect !== 'cypher' || nodes === undefined) return () => explainOperators(root, measured);
+    const estimates = estimateOperators(root, nodes, this.#estimates(view));
+    const typesMade = this.#typesMade;
+    return () => explainInCypher(root, { measured, estimates, typesMade });
   }
 
   /** The execution is over and its plan closed. */

@@ -1,17 +1,21 @@
 import type { BucketId, TypeId } from '#core/value/rid.ts';
 import { type Effect, isReadOnly } from '#core/effects.ts';
+import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Access } from '#core/principal.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { CommandsProgram, RecordContext, RecordStep } from '#query/algebra/commands.ts';
+import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import type { OperationProgram, Program } from '#query/algebra/program.ts';
 import type { AnalysisContext } from '#language/frontend.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
+import type { Estimate } from '#query/optimizer/estimates.ts';
 import type { PhysicalOperator } from '#query/operators/operator.ts';
+import type { OperatorNodes } from '#query/physical/operator-nodes.ts';
 import type { OperationStep, Part, SqlScript } from '#language/script-steps.ts';
 import type { Value } from '#core/value/value.ts';
 import { CalledFunctions, type Doings, withEagerSources } from '../script/called-functions.ts';
@@ -20,6 +24,7 @@ import { CompiledCommands } from '../key-value/compiled-commands.ts';
 import { CompiledOperation } from './compiled-operation.ts';
 import { CompiledScript, type NameValues } from '../script/compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
+import { withTypes } from './missing-types.ts';
 import { PlanCache } from './plan-cache.ts';
 import type { Statement } from '../session.ts';
 import { rowCapVariable, type StatementContext } from './context.ts';
@@ -40,12 +45,14 @@ export type Compiled = CompiledStatement | CompiledScript | CompiledOperation | 
 /** How programs become plans that run; the query room's part. */
 export interface PlanMaker {
   readonly writing: WritingNames;
-  optimize(program: QueryProgram, view: ReadView): CompileSteps<QueryProgram>;
-  /**
-   * @param areDescribed somebody will look at the operators
-   * @returns makes the operators of one execution at each call
-   */
-  lower(program: QueryProgram, catalog: Catalog, areDescribed: boolean): () => PhysicalOperator;
+  /** @param catalog that of the view, or one that has more types */
+  optimize(program: QueryProgram, view: ReadView, catalog: Catalog): CompileSteps<QueryProgram>;
+  /** @returns makes the operators of one execution at each call */
+  lower(program: QueryProgram, catalog: Catalog): () => PhysicalOperator;
+  /** As `lower`, for operators that somebody will look at. @param nodes gets the node of each of them */
+  describe(program: QueryProgram, catalog: Catalog, nodes: OperatorNodes): () => PhysicalOperator;
+  /** What is expected of the nodes of an optimized plan. */
+  estimates(view: ReadView, catalog: Catalog): (plan: LogicalPlan) => Estimate;
 }
 
 /**
@@ -203,6 +210,8 @@ export class StatementCompiler {
   *steps(statement: Statement, view: ReadView): CompileSteps<Compiled> {
     this.#compileCount += 1;
     const program = yield* this.#program(statement, view.catalog);
+    if (program.kind === 'query' && program.inspect === 'explain' && program.missingTypes)
+      return yield* this.#explainedWithTypes(statement, program.missingTypes, view);
     if (program.kind === 'operation') return new CompiledOperation(program);
     if (program.kind === 'commands') return this.#commands(program, statement);
     const compiled =
@@ -212,6 +221,18 @@ export class StatementCompiler {
     if (program.kind === 'script' || program.dependsOnParameters !== true)
       this.#cache(statement.language).set(statement.text, compiled);
     return compiled;
+  }
+
+  /** EXPLAIN makes no types: it tells the plan that there would be after they were made. It is not kept. */
+  *#explainedWithTypes(
+    statement: Statement,
+    types: readonly MissingType[],
+    view: ReadView,
+  ): CompileSteps<Compiled> {
+    const catalog = withTypes(view.catalog, types);
+    const program = yield* this.#program(statement, catalog);
+    assert(program.kind === 'query', 'what a text is does not change');
+    return yield* this.#plan(program, view, { catalog, types });
   }
 
   #commands(program: CommandsProgram, { language, text }: Statement): CompiledCommands {
@@ -260,10 +281,14 @@ export class StatementCompiler {
   }
 
   /** Beside its own doings: those of the functions it calls. */
-  #doings(program: QueryProgram, view: ReadView): Doings & { readonly plan: LogicalPlan } {
+  #doings(
+    program: QueryProgram,
+    view: ReadView,
+    catalog: Catalog = view.catalog,
+  ): Doings & { readonly plan: LogicalPlan } {
     const own = effectsOf(program, this.#planner.writing);
     const called = this.#called.doingsOf(program.plan, view);
-    const accesses = accessesOf(program, view.catalog);
+    const accesses = accessesOf(program, catalog);
     if (called === undefined) return { effects: own, accesses, plan: program.plan };
     const isReading = isReadOnly(called.effects);
     return {
@@ -291,14 +316,23 @@ export class StatementCompiler {
     }
   }
 
-  *#plan(program: QueryProgram, view: ReadView): CompileSteps<CompiledStatement> {
-    const { effects, accesses: done, plan } = this.#doings(program, view);
+  /** @param planned the catalog to plan for, with the types of it that are not there yet */
+  *#plan(
+    program: QueryProgram,
+    view: ReadView,
+    planned: { readonly catalog: Catalog; readonly types: readonly MissingType[] } = {
+      catalog: view.catalog,
+      types: [],
+    },
+  ): CompileSteps<CompiledStatement> {
+    const { catalog } = planned;
+    const { effects, accesses: done, plan } = this.#doings(program, view, catalog);
     const accesses = [...done.map(whileItRuns), ...this.#rightsOfBody(program.plan, view)];
     yield;
-    const optimized = yield* this.#planner.optimize(withRowCap({ ...program, plan }), view);
+    const capped = withRowCap({ ...program, plan });
+    const optimized = yield* this.#planner.optimize(capped, view, catalog);
     yield;
-    const { catalog } = view;
-    const makeOperators = this.#planner.lower(optimized, catalog, false);
+    const makeOperators = this.#planner.lower(optimized, catalog);
     const makeContext = () => this.#makeContext(optimized.slotCount);
     return new CompiledStatement({
       program: optimized,
@@ -307,11 +341,14 @@ export class StatementCompiler {
       accesses,
       instantiate: () => ({ root: makeOperators(), context: makeContext() }),
       describe: () => {
-        const makeDescribed = this.#planner.lower(optimized, catalog, true);
-        return () => ({ root: makeDescribed(), context: makeContext() });
+        const nodes: OperatorNodes = new WeakMap();
+        const makeDescribed = this.#planner.describe(optimized, catalog, nodes);
+        return () => ({ root: makeDescribed(), context: makeContext(), nodes });
       },
-      sizes: sizesSeen(optimized.plan, view),
-      warnings: warningsOfPlan(optimized, view),
+      estimates: (now) => this.#planner.estimates(now, catalog),
+      typesMade: planned.types,
+      sizes: sizesSeen(optimized.plan, view, catalog),
+      warnings: planned.types.length > 0 ? undefined : warningsOfPlan(optimized, view),
     });
   }
 
@@ -400,11 +437,11 @@ function withRowCap(program: QueryProgram): QueryProgram {
 }
 
 /** The record counts that a plan was made for. */
-function sizesSeen(plan: LogicalPlan, view: ReadView): PlannedSizes {
+function sizesSeen(plan: LogicalPlan, view: ReadView, catalog: Catalog): PlannedSizes {
   const buckets = new Set<BucketId>();
   const addTypes = (types: readonly TypeId[]): void => {
     for (const type of types) {
-      for (const bucket of view.catalog.typeWithId(type).buckets) buckets.add(bucket);
+      for (const bucket of catalog.typeWithId(type).buckets) buckets.add(bucket);
     }
   };
   walkPlan(plan, {

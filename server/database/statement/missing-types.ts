@@ -1,8 +1,32 @@
+import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
+import type { Catalog } from '#catalog/catalog.ts';
+import { CatalogValue } from '#catalog/catalog-value.ts';
+import { applyChange } from '#catalog/change/apply-change.ts';
+import type { ChangeContext } from '#catalog/change/applied-change.ts';
+import { newType } from '#catalog/labels.ts';
+import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 
 /** Types that statements of openCypher make on the fly (cypher.md 1.1): made first, then the text is analyzed again. */
+
+/** The catalog as it will be when they are made, for looking at plans. */
+export function withTypes(catalog: Catalog, types: readonly MissingType[]): Catalog {
+  assert(catalog instanceof CatalogValue, 'catalogs are values');
+  let made = catalog;
+  for (const { name, kind, supertypes } of types)
+    made = applyChange(made, newType(kind, name, supertypes), emptyDatabase).catalog;
+  return made;
+}
+
+/** New types are asked for nothing else. */
+const emptyDatabase: ChangeContext = {
+  defaultBucketCount: 1,
+  formats: defaultTemporalFormats,
+  recordCount: () => 0,
+};
 
 export function lacksTypes({ program }: CompiledStatement): boolean {
   return program.missingTypes !== undefined;
@@ -16,19 +40,7 @@ export async function makeTypes(
   const { missingTypes = [] } = program;
   const before = transaction.catalog.version;
   for (const { name, kind, supertypes } of missingTypes)
-    await transaction.alter({
-      kind: 'create-type',
-      type: kind,
-      name,
-      ifNotExists: true,
-      supertypes,
-      buckets: [],
-      bucketCount: undefined,
-      custom: new Map(),
-      bidirectional: true,
-      lightweight: false,
-      uniqueEdges: false,
-    });
+    await transaction.alter(newType(kind, name, supertypes));
   if (!transaction.hasWrites) transaction.beginStatement();
   const isStillLacking = missingTypes.some(
     ({ name }) => transaction.catalog.typeNamed(name) === undefined,

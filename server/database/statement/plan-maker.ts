@@ -1,4 +1,5 @@
 import { functionRegistry } from '#query/functions/registry.ts';
+import { estimatesOf } from '#query/optimizer/estimates.ts';
 import { optimizeSteps } from '#query/optimizer/optimizer.ts';
 import { statisticsOf } from '#query/optimizer/statistics.ts';
 import { planProgram } from '#query/physical/planner.ts';
@@ -11,12 +12,12 @@ const procedures = serverProcedures;
 /** Optimizer and planner of the query room with this server's functions and procedures. */
 export const planMaker: PlanMaker = {
   writing: { procedures: new Map(), functions: new Map() },
-  optimize: (program, view) =>
-    optimizeSteps(program, {
-      catalog: view.catalog,
-      statistics: statisticsOf(view),
-      functions,
-    }),
-  lower: (program, catalog, areDescribed) =>
-    planProgram(program, { catalog, functions, procedures, areDescribed }),
+  optimize: (program, view, catalog) =>
+    optimizeSteps(program, { catalog, statistics: statisticsOf(view, catalog), functions }),
+  lower: (program, catalog) =>
+    planProgram(program, { catalog, functions, procedures, areDescribed: false }),
+  describe: (program, catalog, nodes) =>
+    planProgram(program, { catalog, functions, procedures, nodes }),
+  estimates: (view, catalog) =>
+    estimatesOf({ catalog, statistics: statisticsOf(view, catalog), functions }),
 };

@@ -1,7 +1,6 @@
 import { withPlace } from '#language/name-place.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
-import { explainOperators } from '#query/explain.ts';
 import { measureOperators } from '#query/profile.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -143,7 +142,7 @@ export class PlanRuns {
       isReadOnly: true,
       statementLimit: undefined,
       index: scope.view.snapshotIndex,
-      explain: () => explainOperators(compiled.fresh().root, undefined, compiled.program.dialect),
+      explain: compiled.teller(compiled.fresh(), scope.view),
       warnings: compiled.warnings,
       requireOpen: this.#requireOpen,
       isShown: undefined,
@@ -245,9 +244,7 @@ export class PlanRuns {
       rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
       keepsRowsOfFailure,
     });
-    const explain = isShown
-      ? () => explainOperators(root, measured, compiled.program.dialect)
-      : undefined;
+    const explain = isShown ? compiled.teller(instance, scope.view, measured) : undefined;
     if (options.planSink !== undefined) options.planSink.plan = explain;
     return { compiled, instance, execution, memory, explain, isTold };
   }

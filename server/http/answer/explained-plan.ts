@@ -24,6 +24,10 @@ function stepToJson(step: ExplainedStep): unknown {
     targetNode: '<local>',
     cost: step.cost,
     ...(step.rowCount === undefined ? undefined : { rows: step.rowCount }),
+    ...(step.estimate && {
+      estimatedRows: step.estimate.rowCount,
+      estimatedCost: step.estimate.cost,
+    }),
     description: step.description,
     subSteps: step.steps.map(stepToJson),
   };

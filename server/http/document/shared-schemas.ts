@@ -80,9 +80,11 @@ const planStep: JsonSchema = object(
     cost: integer('Nanoseconds; -1 when not measured'),
     description: text('What it does'),
     rows: integer('Rows that it gave'),
+    estimatedRows: { type: 'number', description: 'Rows that were expected; openCypher' },
+    estimatedCost: { type: 'number', description: 'Expected cost of it and what is below' },
     subSteps: listOf(mapOf(true)),
   },
-  ['rows'],
+  ['rows', 'estimatedRows', 'estimatedCost'],
 );
 
 const times = ['deserialization', 'engine', 'serialization', 'overhead', 'total'];

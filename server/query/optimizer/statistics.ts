@@ -26,9 +26,9 @@ export interface Statistics {
   endShare(types: readonly TypeId[] | undefined, end: Direction, of: readonly TypeId[]): number;
 }
 
-/** The counters of a view. */
-export function statisticsOf(view: ReadView): Statistics {
-  return new ViewStatistics(view);
+/** The counters of a view. @param catalog may have types that the view does not know: they are empty */
+export function statisticsOf(view: ReadView, catalog: Catalog = view.catalog): Statistics {
+  return new ViewStatistics(view, catalog);
 }
 
 /**
@@ -51,9 +51,9 @@ class ViewStatistics implements Statistics {
   readonly #samples = new Map<TypeId, EndSample>();
   readonly #catalog: Catalog;
 
-  constructor(view: ReadView) {
+  constructor(view: ReadView, catalog: Catalog) {
     this.#view = view;
-    this.#catalog = view.catalog;
+    this.#catalog = catalog;
   }
 
   recordCount(types: readonly TypeId[]): number {

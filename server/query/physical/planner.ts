@@ -22,6 +22,7 @@ import { isShape, lowerShape } from './lower-shape.ts';
 import { isSource, lowerSource } from './lower-source.ts';
 import { isWrite, lowerWrite } from './lower-write.ts';
 import type { Lowering, OperatorFactory, RequiredSlots } from './lowering.ts';
+import type { OperatorNodes } from './operator-nodes.ts';
 import { rowsInTurnOf } from './row-work.ts';
 import { compileSubPlan } from './sub-plan.ts';
 import { unorderedSteps } from './unordered-steps.ts';
@@ -32,6 +33,8 @@ export interface PlannerEnvironment {
   readonly procedures: ProcedureRegistry;
   /** False when nobody will look at `description` of the operators: writing them takes as long as the rest. Default true. */
   readonly areDescribed?: boolean;
+  /** Gets the node of each operator that is made. */
+  readonly nodes?: OperatorNodes;
 }
 
 /**
@@ -123,7 +126,17 @@ class Planner implements Lowering {
     const { paces } = this.#shared;
     const rowCount = rowsInTurnOf(plan);
     if (rowCount < rowsPerTurn) for (const input of inputsOf(plan)) paces.set(input, rowCount);
-    return this.paced(plan, this.#lowerNode(plan, required));
+    return this.paced(plan, this.#noted(plan, this.#lowerNode(plan, required)));
+  }
+
+  #noted(plan: LogicalPlan, factory: OperatorFactory): OperatorFactory {
+    const { nodes } = this.#shared.environment;
+    if (nodes === undefined) return factory;
+    return () => {
+      const operator = factory();
+      nodes.set(operator, plan);
+      return operator;
+    };
   }
 
   paced(plan: LogicalPlan, factory: OperatorFactory): OperatorFactory {

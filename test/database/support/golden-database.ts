@@ -18,7 +18,7 @@ import { openTestDatabase, root, type TestDatabase } from './open-test-database.
  *     commit session=name      `committed`, or the error
  *     rollback session=name
  *     index                    the index that the plan of a statement searches
- *     plan                     the plan of a statement
+ *     plan                     the plan of a statement; of Cypher when `language=cypher`
  *     reopen                   stop and start from disk
  */
 export function runDatabaseGoldenFile(
@@ -65,7 +65,7 @@ async function answer(
     case 'index':
       return searchedIndex(test, golden.input);
     case 'plan':
-      return planOf(test, golden.input);
+      return planOf(test, golden.input, golden.options.get('language'));
     case 'reopen':
       await test.reopen();
       return 'reopened';
@@ -149,8 +149,8 @@ async function searchedIndex(test: TestDatabase, input: string): Promise<string>
   return /INDEX SEARCH (\S+)/.exec(await planOf(test, input))?.[1] ?? 'none';
 }
 
-async function planOf(test: TestDatabase, input: string): Promise<string> {
-  const result = await test.stream(`EXPLAIN ${input}`);
+async function planOf(test: TestDatabase, input: string, language = 'sql'): Promise<string> {
+  const result = await test.stream(`EXPLAIN ${input}`, {}, {}, language);
   const plan = result.summary().explain;
   result.close();
   return plan?.text ?? '';
