@@ -87,3 +87,38 @@ test('a schema keeps every attribute, definition and kind of edge', async (conte
   assert.deepEqual(await test.runOn('copy', 'DELETE FROM V WHERE n = 2'), [{ count: 1 }]);
   assert.deepEqual(await test.runOn('copy', 'SELECT FROM OneWay'), []);
 });
+
+test('indexes and constraints of openCypher come back as they were', async (context) => {
+  const test = await openTestDatabase();
+  context.after(() => test.close());
+  for (const text of [
+    'CREATE TEXT INDEX FOR (b:Book) ON (b.title)',
+    'CREATE INDEX FOR (b:Book) ON (b.year)',
+    'CREATE CONSTRAINT isbn FOR (b:Book) REQUIRE b.isbn IS UNIQUE',
+    'CREATE CONSTRAINT key FOR (b:Book) REQUIRE (b.shelf, b.place) IS NODE KEY',
+    'CREATE CONSTRAINT there FOR (b:Book) REQUIRE b.title IS NOT NULL',
+    'CREATE CONSTRAINT typed FOR (b:Book) REQUIRE b.pages IS :: INTEGER',
+    'CREATE INDEX FOR ()-[r:CITES]-() ON (r.page)',
+    "CREATE (:Book {title: 'a', year: 1, isbn: 1, shelf: 1, place: 1})-[:CITES {page: 3}]->(:Book {title: 'b', isbn: '1', shelf: 1, place: 2})",
+  ])
+    await test.run(text, {}, {}, 'cypher');
+  await test.run('EXPORT DATABASE file://texts.jsonl.tgz');
+  const url = join(test.directory, '.exports', 'texts.jsonl.tgz');
+  await test.operations.importNew('copy', { url, settings: undefined }, asker);
+  const shown = [
+    'SHOW INDEXES YIELD name, type, labelsOrTypes, properties, owningConstraint RETURN * ORDER BY name',
+    'SHOW CONSTRAINTS YIELD name, type, entityType, labelsOrTypes, properties, propertyType RETURN * ORDER BY name',
+    'MATCH (a:Book {isbn: 1})-[c:CITES {page: 3}]->(b) RETURN a.title, c.page, b.isbn',
+  ];
+  for (const text of shown) {
+    const there = await test.runOn('copy', text, {}, 'cypher');
+    assert.deepEqual(there, await test.run(text, {}, {}, 'cypher'), text);
+    assert.notEqual(there.length, 0);
+  }
+  const [text] = await test.runOn('copy', 'SHOW TEXT INDEXES YIELD properties', {}, 'cypher');
+  assert.deepEqual(text, { properties: ['title'] });
+  await assert.rejects(
+    test.runOn('copy', "CREATE (:Book {title: 'c', isbn: 1, shelf: 2, place: 2})", {}, 'cypher'),
+    { code: 'DuplicatedKey' },
+  );
+});

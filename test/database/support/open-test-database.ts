@@ -34,7 +34,12 @@ export interface TestDatabase {
   /** Transient keys. */
   readonly store: KeyValueStore;
   /** As `run`, on another database of the same server. */
-  runOn(name: string, text: string, parameters?: Parameters): Promise<readonly PlainRow[]>;
+  runOn(
+    name: string,
+    text: string,
+    parameters?: Parameters,
+    language?: string,
+  ): Promise<readonly PlainRow[]>;
   /** Runs a statement to its end. @returns its rows as plain objects */
   run(
     text: string,
@@ -145,12 +150,12 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     get operations() {
       return made.operations;
     },
-    runOn: async (name, text, parameters = {}) =>
+    runOn: async (name, text, parameters = {}, language = 'sql') =>
       rowsOf(
         await made.databases
           .open(name)
           .run(
-            { language: 'sql', text, parameters: new Map(Object.entries(parameters)) },
+            { language, text, parameters: new Map(Object.entries(parameters)) },
             { principal: root, mustBeIdempotent: false, signal: new AbortController().signal },
           ),
         plainRow,

@@ -94,6 +94,7 @@ function indexValue(index: IndexDefinition): ValueMap {
     ['nullStrategy', index.nullStrategy],
     ['components', components],
     ['metadata', index.metadata],
+    ...(index.isText === true ? [['text', true] as const] : []),
   ]);
 }
 
@@ -418,6 +419,9 @@ function indexesOf(typeName: string, type: ValueMap): readonly SchemaChange[] {
       unique: spec.get('unique') === true,
       nullStrategy: nulls === 'ERROR' || nulls === 'INDEX' ? nulls : 'SKIP',
       metadata: mapOr(spec.get('metadata')),
+      // Those of openCypher need no declaration.
+      ofAnyType: true,
+      ...(spec.get('text') === true && { isText: true }),
     });
   }
   return found;

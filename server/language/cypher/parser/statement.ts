@@ -74,7 +74,15 @@ function useClause(parser: Parser): Clause {
 }
 
 /** Each clause stands on the one before it in the plan, at less cost than what is nested in a text. */
-const clausesPerLevel = 5;
+const clausesPerLevel = 4;
+
+/** CREATE after CREATE is one step of the plan, so texts of data may be as long as they like. */
+function stepsOf(next: Clause): number {
+  if (next.kind === 'create') return 0;
+  if (next.kind !== 'with') return 1;
+  const { orderBy, skip, limit } = next.projection;
+  return orderBy.length > 0 || skip !== undefined || limit !== undefined ? 2 : 1;
+}
 
 function single(parser: Parser, use?: Clause): SingleQuery {
   const at = parser.start;
@@ -85,8 +93,7 @@ function single(parser: Parser, use?: Clause): SingleQuery {
     const { start } = parser;
     const next = clause(parser);
     clauses.push(next);
-    // CREATE after CREATE is one step of the plan, so texts of data may be as long as they like.
-    if (next.kind !== 'create') clauseCount += 1;
+    clauseCount += stepsOf(next);
     if (clauseCount > clauseCountMax)
       throw parser.fault(
         start,
