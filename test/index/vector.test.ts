@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { toEnd } from '#core/pausing-work.ts';
+import { codeKernels } from '#index/vector/code-kernels.ts';
 import { graphOptions, listWidth, VectorGraph } from '#index/vector/graph.ts';
 import { graphLinker } from '#index/vector/graph-linker.ts';
-import { kernelsOver, newMemory } from '#index/vector/kernels.ts';
+import { kernels as kernelModule } from '#index/vector/kernels.ts';
 import { SlotBlock } from '#index/vector/slot-block.ts';
 import { newSpace, vectorForm } from '#index/vector/space.ts';
 import type { Quantization, Similarity, VectorSettings } from '#index/vector/vector-settings.ts';
+import type { Value } from '#core/value/value.ts';
+import { newMemory } from '#index/vector/web-assembly.ts';
 import { openTestDatabase } from '../database/support/open-test-database.ts';
 
 const dimensions = 24;
@@ -36,7 +40,7 @@ function settingsOf(quantization: Quantization, similarity: Similarity): VectorS
     pqSubspaces: undefined,
     pqClusters: 256,
     pqCenterGlobally: true,
-    pqTrainingLimit: 1,
+    pqTrainingLimit: 128_000,
   };
 }
 
@@ -50,18 +54,27 @@ function clustered(count: number, random: () => number): Float32Array[] {
   );
 }
 
+const neverSpent = { isSpent: () => false };
+
+function inOne(vectors: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(vectors.length * dimensions);
+  for (const [at, vector] of vectors.entries()) all.set(vector, at * dimensions);
+  return all;
+}
+
 function graphOver(settings: VectorSettings, vectors: readonly Float32Array[]) {
   const options = graphOptions(settings);
   const block = new SlotBlock({ ...vectorForm(settings), width: listWidth(options) });
   block.grow(vectors.length);
   const space = newSpace(block, settings);
+  toEnd(space.train(inOne(vectors.slice(0, space.trainingCount)), neverSpent));
   for (const [slot, vector] of vectors.entries()) space.put(slot, vector);
   return { block, space, graph: new VectorGraph(block, space, options) };
 }
 
 test('kernels compute what the loops compute', () => {
   const memory = newMemory();
-  const kernels = kernelsOver(memory);
+  const kernels = kernelModule.over(memory);
   const floats = new Float32Array(memory.buffer);
   const bytes = new Int8Array(memory.buffer);
   const random = seeded(3);
@@ -96,6 +109,62 @@ test('kernels compute what the loops compute', () => {
   }
 });
 
+test('kernels of codes compute what the loops compute', () => {
+  const memory = newMemory();
+  memory.grow(2);
+  const kernels = codeKernels.over(memory);
+  const floats = new Float32Array(memory.buffer);
+  const bytes = new Uint8Array(memory.buffer);
+  const random = seeded(13);
+  const close = (actual: number, expected: number) =>
+    assert.ok(Math.abs(actual - expected) < 1e-3, `${actual} for ${expected}`);
+  for (let i = 0; i < 4_096; i += 1) floats[i] = random();
+  const [column, component, table] = [0, 5_000, 16_384];
+  floats[component / 4] = 0.25;
+  const before = floats.slice(table / 4, table / 4 + 256);
+  kernels.addSquares(table, column, component);
+  for (let code = 0; code < 256; code += 1)
+    close(floats[table / 4 + code] ?? 0, (before[code] ?? 0) + ((floats[code] ?? 0) - 0.25) ** 2);
+  const [codes, others] = [100_000, 100_100];
+  for (let i = 0; i < 12; i += 1) {
+    bytes[codes + i] = Math.floor(random() * 256);
+    bytes[others + i] = Math.floor(random() * 256);
+  }
+  let sum = 0;
+  for (let i = 0; i < 12; i += 1) sum += floats[i * 256 + (bytes[codes + i] ?? 0)] ?? 0;
+  close(kernels.tableSum(0, codes, 12), sum);
+  for (const rowBytes of [16, 32]) {
+    const width = rowBytes / 4;
+    let squares = 0;
+    for (let part = 0; part < 3; part += 1)
+      for (let i = 0; i < width; i += 1) {
+        const at = (code: number) => floats[(part * 256 + code) * width + i] ?? 0;
+        squares += (at(bytes[codes + part] ?? 0) - at(bytes[others + part] ?? 0)) ** 2;
+      }
+    close(kernels.codeDistance(codes, others, 3, 0, rowBytes), squares);
+  }
+});
+
+test('centroids are the same whenever they are trained, whatever the parts', () => {
+  const vectors = clustered(3_000, seeded(15));
+  for (const own of [{}, { pqSubspaces: 7 }, { pqClusters: 16 }, { pqTrainingLimit: 100 }]) {
+    const settings = { ...settingsOf('PRODUCT', 'COSINE'), ...own };
+    const first = graphOver(settings, vectors);
+    const second = graphOver(settings, vectors);
+    assert.deepEqual(first.block.bytes, second.block.bytes);
+    const highest = Math.max(...first.block.bytes.slice(first.block.address(5)).slice(0, 7));
+    assert.ok(highest < Math.min(256, settings.pqClusters), `code ${highest}`);
+    // What a code stands for is near to its vector: nearer than the vectors of its cluster are to each other.
+    let [own1, other] = [0, 0];
+    for (let slot = 0; slot < 100; slot += 1) {
+      first.space.setQuery(vectors[slot] as Float32Array);
+      own1 += first.space.distance(slot);
+      other += first.space.distance(slot + 20);
+    }
+    assert.ok(own1 < other / 1.5, `${JSON.stringify(own)}: ${own1} of ${other}`);
+  }
+});
+
 test('a walk finds the nearest, whatever the similarity and the codes', () => {
   const random = seeded(5);
   const vectors = clustered(2_000, random);
@@ -106,6 +175,9 @@ test('a walk finds the nearest, whatever the similarity and the codes', () => {
     ['NONE', 'DOT_PRODUCT', 0.6],
     ['INT8', 'EUCLIDEAN', 0.85],
     ['BINARY', 'COSINE', 0.85],
+    ['PRODUCT', 'EUCLIDEAN', 0.9],
+    ['PRODUCT', 'COSINE', 0.9],
+    ['PRODUCT', 'DOT_PRODUCT', 0.6],
   ];
   for (const [quantization, similarity, recallMin] of kinds) {
     const { space, graph } = graphOver(settingsOf(quantization, similarity), vectors);
@@ -126,7 +198,11 @@ test('a walk finds the nearest, whatever the similarity and the codes', () => {
 });
 
 test('a thread links the same graph while others search it', async () => {
-  const settings = settingsOf('NONE', 'EUCLIDEAN');
+  for (const quantization of ['NONE', 'PRODUCT'] as const)
+    await linksTheSame(settingsOf(quantization, 'EUCLIDEAN'));
+});
+
+async function linksTheSame(settings: VectorSettings): Promise<void> {
   const vectors = clustered(2_500, seeded(9));
   const here = graphOver(settings, vectors);
   while (here.graph.count < vectors.length) here.graph.linkNext();
@@ -150,7 +226,7 @@ test('a thread links the same graph while others search it', async () => {
     };
     assert.deepEqual(links(there), links(here), `slot ${slot}`);
   }
-});
+}
 
 test('an index is linked beside searches, follows changes and gives memory back', async (context) => {
   const database = await openTestDatabase();
@@ -191,4 +267,49 @@ test('an index is linked beside searches, follows changes and gives memory back'
   await database.run('COMPACT INDEX `A[v]`');
   for (let n = 0; n < 6_000; n += 500) assert.equal((await nearest(n)) % 2, 0);
   assert.ok((await facts()).memoryBytes < before * 0.75);
+});
+
+test('parts of a PRODUCT index are learnt anew as it grows, and answers stay right', async (context) => {
+  const database = await openTestDatabase();
+  context.after(() => database.close());
+  await database.run('CREATE DOCUMENT TYPE A');
+  await database.run('CREATE PROPERTY A.v ARRAY_OF_FLOATS');
+  const metadata = { dimensions, similarity: 'EUCLIDEAN', quantization: 'PRODUCT' };
+  await database.run(`CREATE INDEX ON A (v) LSM_VECTOR METADATA ${JSON.stringify(metadata)}`);
+  const vectors = clustered(1_500, seeded(17));
+  const find = async (query: Float32Array): Promise<number[]> => {
+    const [row] = (await database.run("SELECT vector.neighbors('A[v]', :v, 10).n AS found", {
+      v: [...query],
+    })) as unknown as { found: number[] }[];
+    return row?.found ?? [];
+  };
+  assert.deepEqual(await find(vectors[0] as Float32Array), []);
+  let stored = 0;
+  for (const count of [1, 5, 60, 300, 1_500]) {
+    const rows = vectors.slice(stored, count).map(
+      (v, i) =>
+        new Map<string, Value>([
+          ['n', stored + i],
+          ['v', [...v]],
+        ]),
+    );
+    await database.run('INSERT INTO A CONTENT :rows', { rows });
+    stored = count;
+    let [hits, wanted] = [0, 0];
+    for (const query of clustered(20, seeded(18))) {
+      const exact = vectors
+        .slice(0, count)
+        .map((vector, n) => ({
+          n,
+          far: vector.reduce((sum, x, i) => sum + (x - (query[i] ?? 0)) ** 2, 0),
+        }))
+        .sort((a, b) => a.far - b.far)
+        .slice(0, 10);
+      // Both in one turn: one of them makes the other one's memory anew.
+      const [found] = await Promise.all([find(query), find(query)]);
+      hits += exact.filter(({ n }) => found.includes(n)).length;
+      wanted += exact.length;
+    }
+    assert.ok(hits >= wanted * 0.97, `${hits} of ${wanted} among ${count}`);
+  }
 });

@@ -3,6 +3,7 @@ import { type BucketId, bucketOf, type Rid } from '#core/value/rid.ts';
 import type { RidFilter } from '../rid-filter.ts';
 import { SlotHeap } from './heap.ts';
 import { graphWorthMin, type VectorMemory } from './vector-memory.ts';
+import type { Quantization } from './vector-settings.ts';
 
 /**
  * Which records a search measures. A search among all walks the graph. One among some first finds the slots that it may give. While
@@ -35,9 +36,13 @@ const visitedMax = 100_000;
 /** Beams above this cost more than measuring. */
 const beamMax = 2_000;
 /** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
-const candidatesPerNeighbour = 4;
-const bitCandidatesPerNeighbour = 16;
-const candidatesMin = 40;
+const candidatesPerNeighbour: Readonly<Record<Quantization, number>> = {
+  NONE: 1,
+  INT8: 2,
+  PRODUCT: 8,
+  BINARY: 16,
+};
+const candidatesMin = 20;
 
 /** Slots that a search among some may give. */
 interface WantedSlots {
@@ -46,16 +51,22 @@ interface WantedSlots {
   readonly bits: Uint32Array;
 }
 
-/** Records whose vectors are to be measured. @param isOther the memory does not have the vector of the snapshot */
+/**
+ * Records whose vectors are to be measured.
+ * @param isOther the memory does not have the vector of the snapshot
+ * @returns undefined when the memory forgot everything meanwhile
+ */
 export function* candidatesIn(
   memory: VectorMemory,
   request: CandidateRequest,
   isOther: (rid: Rid) => boolean,
   meter: WorkMeter,
-): PausingWork<readonly Rid[]> {
+): PausingWork<readonly Rid[] | undefined> {
+  const { lives } = memory;
   for (;;) {
     const { graph } = memory;
     const heap = yield* nearestSlots(memory, request, isOther, meter);
+    if (memory.lives !== lives) return undefined;
     // The slots may have been moved in a pause.
     if (heap !== undefined && memory.graph === graph) return ridsIn(heap, memory);
   }
@@ -211,9 +222,7 @@ function* wantedSlots(
 
 function candidateCount({ space, settings }: VectorMemory, k: number): number {
   if (space.isExact) return k + 2;
-  const per =
-    settings.quantization === 'BINARY' ? bitCandidatesPerNeighbour : candidatesPerNeighbour;
-  return Math.max(k * per, candidatesMin);
+  return Math.max(k * candidatesPerNeighbour[settings.quantization], candidatesMin);
 }
 
 /** Keeps the least; the heap has the greatest on top. */

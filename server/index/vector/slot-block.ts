@@ -1,12 +1,5 @@
-import {
-  type Kernels,
-  kernelsOver,
-  newMemory,
-  pageBytes,
-  pagesMax,
-  runBytes,
-  type SharedMemory,
-} from './kernels.ts';
+import { type Kernels, kernels, runBytes } from './kernels.ts';
+import { newMemory, pageBytes, pagesMax, type SharedMemory } from './web-assembly.ts';
 
 /** What two threads need to share a block; goes through `postMessage`. */
 export interface SharedBlock {
@@ -20,6 +13,10 @@ export interface SlotForm {
   readonly vectorBytes: number;
   /** Of what a space keeps beside a vector. */
   readonly extraBytes: number;
+  /** Of what a space keeps once for all vectors. */
+  readonly commonBytes: number;
+  /** Of a query, of which each of the two threads has one. */
+  readonly queryBytes: number;
   /** Places for links, the number of links included. */
   readonly width: number;
 }
@@ -27,7 +24,6 @@ export interface SlotForm {
 /** 32-bit words at the start of the block. Only who links writes them. */
 export const headerWord = { linkedCount: 0, entry: 1, entryLevel: 2, upperUsed: 3 } as const;
 const headerBytes = 64;
-/** A query for each of the two threads. */
 const queryCount = 2;
 const slotBytesUnit = 16;
 const upperBytesMax = 512 * 1024 * 1024;
@@ -48,6 +44,8 @@ export class SlotBlock {
   readonly slotBytes: number;
   /** Where this thread's query stands. */
   readonly queryAddress: number;
+  /** Where stands what is kept once. */
+  readonly commonAddress: number;
   readonly #firstSlot: number;
   words: Int32Array<SharedArrayBuffer>;
   floats: Float32Array<SharedArrayBuffer>;
@@ -58,10 +56,11 @@ export class SlotBlock {
   constructor(form: SlotForm, shared: SharedBlock = newShared(), thread: 0 | 1 = 0) {
     this.form = form;
     this.shared = shared;
-    this.kernels = kernelsOver(shared.memory);
-    const queryBytes = form.vectorBytes + inRuns(form.extraBytes);
+    this.kernels = kernels.over(shared.memory);
+    const queryBytes = inRuns(form.queryBytes);
     this.queryAddress = headerBytes + thread * queryBytes;
-    this.#firstSlot = headerBytes + queryCount * queryBytes;
+    this.commonAddress = headerBytes + queryCount * queryBytes;
+    this.#firstSlot = this.commonAddress + inRuns(form.commonBytes);
     const parts = form.vectorBytes + form.extraBytes + (form.width + 1) * 4;
     this.slotBytes = Math.ceil(parts / slotBytesUnit) * slotBytesUnit;
     const views = viewsOf(shared.memory);
@@ -75,7 +74,8 @@ export class SlotBlock {
   /** Slots that a block of this form can hold. */
   static slotsMax(form: SlotForm): number {
     const slotBytes = form.vectorBytes + form.extraBytes + (form.width + 1) * 4 + slotBytesUnit;
-    return Math.floor((pagesMax * pageBytes - headerBytes - 65_536) / slotBytes) - 1;
+    const before = headerBytes + queryCount * inRuns(form.queryBytes) + inRuns(form.commonBytes);
+    return Math.floor((pagesMax * pageBytes - before - pageBytes) / slotBytes) - 1;
   }
 
   get capacity(): number {
@@ -117,6 +117,11 @@ export class SlotBlock {
   /** Word that tells where a slot's lists of higher levels begin; 0: it has none. */
   upperAt(slot: number): number {
     return this.listAt(slot) + this.form.width;
+  }
+
+  /** Takes over what is kept once of a block of the same form. */
+  copyCommon({ bytes, commonAddress: at }: SlotBlock): void {
+    this.bytes.set(bytes.subarray(at, at + this.form.commonBytes), this.commonAddress);
   }
 
   /** Takes over a vector, without its links, of a block of the same form. */

@@ -25,6 +25,8 @@ const goneShareMax = 0.3;
 const threadWorthMin = 4_000;
 /** Slots linked in one turn. */
 const linksPerTurn = 4;
+/** Spaces that learn do so again when there are so many times the vectors. */
+const taughtShareMax = 4;
 const vectorsPerLook = 16;
 /** A record id by slot, a slot by record id, and a mark of the walks. */
 const ridBytes = 28;
@@ -46,6 +48,8 @@ export class VectorMemory implements ChangeListener {
   /** By slot; -1: gone. */
   rids = new Float64Array(0);
   slotCount = 0;
+  /** How often everything was forgotten. */
+  lives = 0;
   readonly #slots = new SlotTable();
   readonly #background: BackgroundWork;
   #lsn: LogIndex = 0 as LogIndex;
@@ -56,6 +60,8 @@ export class VectorMemory implements ChangeListener {
   #recent: Change[] = [];
   /** Changes up to here are not in `#recent` any more. */
   #recentFloor: LogIndex = 0 as LogIndex;
+  /** Vectors that the space has learnt from. */
+  #trainedCount = 0;
   #isLinking = false;
   #job: LinkJob | undefined;
   #scratch: Float32Array;
@@ -88,7 +94,7 @@ export class VectorMemory implements ChangeListener {
   /** Whether there is room for so many vectors, with some to come. */
   #mayHold(count: number, { memory }: EntryReader): boolean {
     const wanted = Math.ceil(count * roomShare) + 16;
-    const bytes = wanted * (this.#block.slotBytes + ridBytes);
+    const bytes = wanted * (this.#block.slotBytes + ridBytes) + this.#form.commonBytes;
     return wanted <= SlotBlock.slotsMax(this.#form) && memory.mayTake(bytes);
   }
 
@@ -115,6 +121,7 @@ export class VectorMemory implements ChangeListener {
    */
   *prepare(reader: EntryReader, meter: WorkMeter): PausingWork<ReadonlySet<Rid> | undefined> {
     if (this.#state === 'loading') return undefined;
+    if (this.#state === 'ready' && this.#isUntaught) this.stop();
     if (this.#state === 'absent') {
       if (reader.memory.newest > reader.lsn || !reader.memory.isTold) return undefined;
       // Above the budget vectors are read from their records: slow, and right.
@@ -122,10 +129,16 @@ export class VectorMemory implements ChangeListener {
       yield* this.#load(reader, meter);
     }
     if (reader.lsn >= this.#lsn) yield* this.#takeOver(reader, meter);
+    if (this.#state !== 'ready') return undefined;
     if (reader.lsn < this.#recentFloor) return undefined;
     const others = this.changedAfter(reader.lsn);
     for (const { version, rid } of this.#dirty) if (version <= reader.lsn) others.add(rid);
     return others;
+  }
+
+  /** It can tell what has changed since a snapshot. */
+  knowsSince(lsn: LogIndex): boolean {
+    return this.#state === 'ready' && lsn >= this.#recentFloor;
   }
 
   /** Records of which the memory has a newer vector than a snapshot. */
@@ -144,6 +157,7 @@ export class VectorMemory implements ChangeListener {
     let isDone = false;
     try {
       this.#reserve(Math.max(64, reader.storedCount));
+      yield* this.#train(reader, meter);
       const cursor = reader.stored(vectorKey, Uint8Array.of(0x03));
       try {
         for (let seen = 1; cursor.next(); seen += 1) {
@@ -163,6 +177,35 @@ export class VectorMemory implements ChangeListener {
     this.linkInBackground();
   }
 
+  /** Lets the space learn from vectors that stand evenly apart in the order of the records. */
+  *#train(reader: EntryReader, meter: WorkMeter): PausingWork<void> {
+    const wanted = Math.min(this.space.trainingCount, reader.storedCount);
+    this.#trainedCount = wanted;
+    if (this.space.trainingCount === 0) return;
+    const { property, dimensions } = this.settings;
+    const vectors = new Float32Array(wanted * dimensions);
+    let [seen, count] = [0, 0];
+    const cursor = reader.stored(vectorKey, Uint8Array.of(0x03));
+    try {
+      for (; count < wanted && cursor.next(); seen += 1) {
+        if (seen * wanted < count * reader.storedCount) continue;
+        const record = reader.storedRecord(cursor.rid);
+        if (record === undefined) continue;
+        if (readVector(record, property, vectors, count * dimensions, dimensions)) count += 1;
+        if (count % vectorsPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+      }
+    } finally {
+      cursor.close();
+    }
+    yield* this.space.train(vectors.subarray(0, count * dimensions), meter);
+  }
+
+  /** What the space learnt was learnt from few of the vectors there are now. */
+  get #isUntaught(): boolean {
+    const taught = this.#trainedCount;
+    return taught < this.space.trainingCount && this.#slots.size > taught * taughtShareMax;
+  }
+
   *#takeOver(reader: EntryReader, meter: WorkMeter): PausingWork<void> {
     let taken = 0;
     while (taken < this.#dirty.length) {
@@ -175,6 +218,7 @@ export class VectorMemory implements ChangeListener {
         this.#dirty.splice(0, taken);
         taken = 0;
         yield;
+        if (this.#state !== 'ready') return;
       }
     }
     if (taken > 0) this.#dirty.splice(0, taken);
@@ -268,6 +312,7 @@ export class VectorMemory implements ChangeListener {
     const { size } = this.#slots;
     this.#slots.clear();
     this.#begin(size);
+    this.#block.copyCommon(old);
     for (let slot = 0; slot < slotCount; slot += 1) {
       const rid = rids[slot] as number;
       if (rid < 0) continue;
@@ -312,6 +357,7 @@ export class VectorMemory implements ChangeListener {
   }
 
   #forgetAll(): void {
+    this.lives += 1;
     this.#slots.clear();
     this.#dirty = [];
     this.#begin(0);

@@ -1,5 +1,5 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { bucketOf, type Rid } from '#core/value/rid.ts';
+import { bucketOf, type LogIndex, type Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import { type CandidateRequest, candidatesIn } from './candidates.ts';
 import { readVector, vectorKey } from './vector-keys.ts';
@@ -34,6 +34,7 @@ export function* nearest(
   if (others === undefined) return yield* ofRecords(reader, settings, wanted, meter);
   const isOther = (rid: Rid) => others.has(rid) || (reader.hasOwn && reader.isHidden(rid));
   const candidates = yield* candidatesIn(memory, wanted, isOther, meter);
+  if (candidates === undefined) return yield* ofRecords(reader, settings, wanted, meter);
   const best = new Best(k);
   const measured = new Set<Rid>();
   const take = (rid: Rid): void => {
@@ -41,16 +42,32 @@ export function* nearest(
     measured.add(rid);
     measure(reader, settings, rid, wanted, best);
   };
+  let kept = keptVectors(memory, reader.lsn);
   for (const rid of candidates) {
     measured.add(rid);
-    measure(reader, settings, rid, wanted, best);
-    if (meter.isSpent(8)) yield;
+    const vector = kept(rid);
+    if (vector === undefined) measure(reader, settings, rid, wanted, best);
+    else best.add(rid, distanceOf(wanted.vector, vector, settings.similarity));
+    if (!meter.isSpent(8)) continue;
+    yield;
+    kept = keptVectors(memory, reader.lsn);
   }
   for (const rid of others) take(rid);
   // What other searches took over during this one.
   for (const rid of memory.changedAfter(reader.lsn)) take(rid);
   for (const { rid } of reader.own(vectorKey, afterVectors)) take(rid);
   return best.sorted();
+}
+
+/** Vectors that the memory has as the snapshot has them, until the next pause: their records need not be read. */
+function keptVectors(memory: VectorMemory, lsn: LogIndex): (rid: Rid) => Float32Array | undefined {
+  const { space } = memory;
+  if (!space.isExact || !memory.knowsSince(lsn)) return () => undefined;
+  const newer = memory.changedAfter(lsn);
+  return (rid) => {
+    const slot = newer.has(rid) ? -1 : memory.slotOf(rid);
+    return slot < 0 ? undefined : space.vectorAt(slot);
+  };
 }
 
 export const afterVectors: Uint8Array = Uint8Array.of(0x03);

@@ -7,7 +7,13 @@ import { openTestDatabase, root, type TestDatabase } from '../support/open-test-
 
 // Every operation on tables and databases, with every kind of search index: afterwards each index answers what its records say.
 
-const kinds = ['FULL_TEXT', 'LSM_VECTOR', 'LSM_SPARSE_VECTOR', 'GEOSPATIAL'] as const;
+const kinds = [
+  'FULL_TEXT',
+  'LSM_VECTOR',
+  'LSM_VECTOR of PRODUCT',
+  'LSM_SPARSE_VECTOR',
+  'GEOSPATIAL',
+] as const;
 type Kind = (typeof kinds)[number];
 
 const indexes: Readonly<Record<Kind, { readonly name: string; readonly ddl: string }>> = {
@@ -16,6 +22,10 @@ const indexes: Readonly<Record<Kind, { readonly name: string; readonly ddl: stri
     name: 'V[v]',
     ddl: 'CREATE INDEX vv ON V (v) LSM_VECTOR METADATA {"dimensions": 2, "similarity": "EUCLIDEAN"}',
   },
+  'LSM_VECTOR of PRODUCT': {
+    name: 'V[p]',
+    ddl: 'CREATE INDEX vp ON V (p) LSM_VECTOR METADATA {"dimensions": 2, "similarity": "EUCLIDEAN", "quantization": "PRODUCT"}',
+  },
   LSM_SPARSE_VECTOR: { name: 'V[i,w]', ddl: 'CREATE INDEX ON V (i, w) LSM_SPARSE_VECTOR' },
   GEOSPATIAL: { name: 'V[g]', ddl: 'CREATE INDEX ON V (g) GEOSPATIAL' },
 };
@@ -23,6 +33,7 @@ const indexes: Readonly<Record<Kind, { readonly name: string; readonly ddl: stri
 const searches: Readonly<Record<Kind, string>> = {
   FULL_TEXT: "SELECT n FROM V WHERE search_index('V[t]', 'common')",
   LSM_VECTOR: "SELECT n FROM (SELECT expand(vector.neighbors('vv', [0, 0], 100)))",
+  'LSM_VECTOR of PRODUCT': "SELECT n FROM (SELECT expand(vector.neighbors('vp', [0, 0], 100)))",
   LSM_SPARSE_VECTOR:
     "SELECT n FROM (SELECT expand(vector.sparseNeighbors('V[i,w]', [1], [1.0], 100)))",
   GEOSPATIAL:
@@ -30,7 +41,11 @@ const searches: Readonly<Record<Kind, string>> = {
 };
 
 const values = (n: number) =>
-  `n = ${n}, t = 'common w${n}', v = [${n}, 0], i = [1, ${n + 2}], w = [1.0, 2.0], g = 'POINT (${n} ${n})'`;
+  `n = ${n}, t = 'common w${n}', v = [${n}, 0], p = [${n}, 0], i = [1, ${n + 2}], w = [1.0, 2.0], g = 'POINT (${n} ${n})'`;
+
+function indexTypeOf(kind: Kind): string {
+  return kind.split(' ')[0] ?? kind;
+}
 
 async function found(database: TestDatabase, kind: Kind, name = 'test'): Promise<number[]> {
   const rows = await database.runOn(name, searches[kind]);
@@ -58,6 +73,7 @@ async function withGraph(run: (database: TestDatabase) => Promise<void>): Promis
       'CREATE PROPERTY V.n INTEGER',
       'CREATE PROPERTY V.t STRING',
       'CREATE PROPERTY V.v ARRAY_OF_FLOATS',
+      'CREATE PROPERTY V.p ARRAY_OF_FLOATS',
       'CREATE PROPERTY V.i ARRAY_OF_INTEGERS',
       'CREATE PROPERTY V.w ARRAY_OF_FLOATS',
       'CREATE PROPERTY V.g STRING',
@@ -85,7 +101,13 @@ const operations: readonly Operation[] = [
   statements('REBUILD INDEX *', ['REBUILD INDEX *'], [1, 2, 3]),
   statements(
     'REBUILD INDEX of each',
-    ['REBUILD INDEX `V[t]`', 'REBUILD INDEX vv', 'REBUILD INDEX `V[i,w]`', 'REBUILD INDEX `V[g]`'],
+    [
+      'REBUILD INDEX `V[t]`',
+      'REBUILD INDEX vv',
+      'REBUILD INDEX vp',
+      'REBUILD INDEX `V[i,w]`',
+      'REBUILD INDEX `V[g]`',
+    ],
     [1, 2, 3],
   ),
   statements('COMPACT INDEX', ['DELETE FROM V WHERE n = 2', 'COMPACT INDEX *'], [1, 3]),
@@ -98,10 +120,10 @@ const operations: readonly Operation[] = [
   statements('MOVE VERTEX out', ['MOVE VERTEX (SELECT FROM V WHERE n = 1) TO TYPE:Other'], [2, 3]),
   statements(
     'UPDATE away',
-    ['UPDATE V SET t = null, v = null, i = null, w = null, g = null WHERE n = 2'],
+    ['UPDATE V SET t = null, v = null, p = null, i = null, w = null, g = null WHERE n = 2'],
     [1, 3],
   ),
-  statements('UPDATE REMOVE', ['UPDATE V REMOVE t, v, i, w, g WHERE n = 2'], [1, 3]),
+  statements('UPDATE REMOVE', ['UPDATE V REMOVE t, v, p, i, w, g WHERE n = 2'], [1, 3]),
   statements(
     'UPSERT',
     ['CREATE INDEX ON V (n) UNIQUE', `UPDATE V SET ${values(7)} UPSERT WHERE n = 7`],
@@ -236,6 +258,7 @@ test('a batch is found by the next search', () =>
         n,
         t: `common w${n}`,
         v: [n, 0],
+        p: [n, 0],
         i: [1, n + 2],
         w: [1, 2],
         g: `POINT (${n} ${n})`,
@@ -248,7 +271,7 @@ test('a batch is found by the next search', () =>
 
 test('what an index is made of cannot be dropped or become something else beneath it', () =>
   withGraph(async ({ run }) => {
-    for (const property of ['t', 'v', 'i', 'w', 'g'])
+    for (const property of ['t', 'v', 'p', 'i', 'w', 'g'])
       await assert.rejects(run(`DROP PROPERTY V.${property}`), /index/iu, property);
     await assert.rejects(run('ALTER PROPERTY V.v TYPE STRING'));
   }));
@@ -267,12 +290,12 @@ test('schema:indexes names every kind', () =>
     const rows = await run('SELECT name, indexType, valid FROM schema:indexes ORDER BY indexType');
     assert.deepEqual(
       rows.map((row) => row['indexType']),
-      [...kinds].sort(),
+      kinds.map(indexTypeOf).sort(),
     );
     assert.ok(rows.every((row) => row['valid'] === true));
     for (const kind of kinds) {
-      const name = kind === 'LSM_VECTOR' ? 'vv' : indexes[kind].name;
+      const name = /INDEX (v.) /.exec(indexes[kind].ddl)?.[1] ?? indexes[kind].name;
       const [row] = await run(`SELECT FROM schema:index:\`${name}\``);
-      assert.equal(row?.['indexType'], kind);
+      assert.equal(row?.['indexType'], indexTypeOf(kind));
     }
   }));

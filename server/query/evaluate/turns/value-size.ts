@@ -44,7 +44,12 @@ function measureContainer(
     if (inner.depth > depth) depth = inner.depth;
   };
   if (Array.isArray(container)) {
-    for (let i = 0; i < container.length; i++) add(container[i] as Value);
+    for (let i = 0; i < container.length; i++) {
+      const item = container[i] as Value;
+      // Vectors are many and long.
+      if (typeof item === 'number') bytes += scalarMeasure.bytes;
+      else add(item);
+    }
   } else {
     const map =
       container instanceof Map ? container : (container as { properties: ValueMap }).properties;
