@@ -70,14 +70,14 @@ export function indexCandidates(
 }
 
 /**
- * What a search leaves to be checked: conjuncts that it does not cover, and those of openCypher, since a key is found by the rules
- * of SQL, after a conversion to the declared type: among the records found are all that are equal in openCypher, and others.
+ * What a search leaves to be checked: conjuncts that it does not cover. Those of openCypher are covered, too: where a key was made by
+ * a conversion of SQL, the search checks what it stands for on each record (`KeyOf.exact`).
  */
 export function leftToCheck(
   conjuncts: readonly Expression[],
   covered: readonly Expression[],
 ): readonly Expression[] {
-  return conjuncts.filter((conjunct) => !covered.includes(conjunct) || isOfCypher(conjunct));
+  return conjuncts.filter((conjunct) => !covered.includes(conjunct));
 }
 
 /** Compares by the rules of openCypher somewhere. */
@@ -282,7 +282,11 @@ function equalityPart(
     case 'In':
       if (component.caseInsensitive && conjunct.dialect === 'cypher') return undefined;
       if (component.by === 'value' && isComponent(conjunct.element, component, record))
-        return { value: conjunct.list, kind: 'in' };
+        return {
+          value: conjunct.list,
+          kind: 'in',
+          ...(conjunct.dialect === 'cypher' && { listsOnly: true }),
+        };
       return component.by === 'item' &&
         isComponent(conjunct.list, component, record) &&
         context.catalog.property(index.type, component.property)?.type === 'LIST'

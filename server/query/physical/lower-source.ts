@@ -227,6 +227,7 @@ function compileBounds(
       kind: part.kind,
       isFlipped: part.isFlipped ?? false,
       findsMore: part.findsMore ?? false,
+      listsOnly: part.listsOnly ?? false,
     })),
     low: bound(bounds.low),
     high: bound(bounds.high),

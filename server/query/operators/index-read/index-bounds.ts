@@ -18,6 +18,7 @@ export interface CompiledBounds {
     readonly kind: 'equals' | 'in' | 'null';
     readonly isFlipped: boolean;
     readonly findsMore: boolean;
+    readonly listsOnly: boolean;
   }[];
   readonly low: CompiledBound | undefined;
   readonly high: CompiledBound | undefined;
@@ -57,6 +58,7 @@ export function bindBounds(bounds: CompiledBounds, context: ExecutionContext): B
   for (let at = 0; at < bounds.equals.length; at += 1) {
     const part = bounds.equals[at] as CompiledBounds['equals'][number];
     const value = part.value(context);
+    if (part.listsOnly && value !== null && !isList(value)) return { kind: 'scan' };
     const component = bounds.components[at] as KeyComponent;
     const keys =
       part.kind === 'null'

@@ -18,8 +18,8 @@ export interface KeyComponent {
 /**
  * What to look for in the index instead of comparing `property <op> value` on every record.
  * `key`: all records for which the comparison holds have this key, or for ranges stand on the right side of it (both bounds
- * then count as inclusive unless `exact`); `exact`: no other records do. `nothing`: the comparison holds for none. `scan`: only
- * the records can tell.
+ * then count as inclusive unless `exact`); `exact`: no other records do, by the rules of openCypher either, which converts nothing.
+ * `nothing`: the comparison holds for none. `scan`: only the records can tell.
  */
 export type KeyOf =
   | { readonly kind: 'key'; readonly value: Value; readonly exact: boolean }
