@@ -22,6 +22,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/* Annotations of an object that stays when its release goes; argument: root and own. */}}
+{{- define "polyad.keptAnnotations" -}}
+{{- $own := default dict .own -}}
+{{- if .root.Values.keepObjects -}}
+{{- $own = merge (dict "helm.sh/resource-policy" "keep") $own -}}
+{{- end -}}
+{{- with $own }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
+{{- end -}}
+
 {{- define "polyad.operatorSelectorLabels" -}}
 app.kubernetes.io/name: polyad-operator
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -30,6 +30,7 @@ import { changeGroup } from './change-group.ts';
 import { issueCertificate } from './issue-certificate.ts';
 import { isLasting, Refusals } from './refusal.ts';
 import { setFinalizer } from './set-finalizer.ts';
+import { takeOver } from './take-over.ts';
 
 interface Task {
   readonly seen: Observation;
@@ -58,8 +59,18 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
       return setFinalizer(action.isPresent, seen.cluster, actors);
     case 'label':
       return patch(task, nameOf(action.target, namespace), {
-        metadata: { uid: action.target.uid, labels: action.labels },
+        metadata: {
+          uid: action.target.uid,
+          labels: action.labels,
+          ...(action.annotations && { annotations: action.annotations }),
+        },
       });
+    case 'take-over':
+      return takeOver(
+        nameOf(action.target, namespace),
+        { uid: action.target.uid, cluster: seen.cluster.metadata.name },
+        actors,
+      );
     case 'grow-claim':
       return patch(task, nameOf(action.target, namespace), {
         metadata: { uid: action.target.uid },

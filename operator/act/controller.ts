@@ -210,6 +210,7 @@ function describe(action: Action): string {
     case 'create-secret':
       return `create Secret/${action.name}`;
     case 'label':
+    case 'take-over':
     case 'delete':
     case 'evict':
     case 'grow-claim':

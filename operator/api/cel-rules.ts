@@ -33,6 +33,12 @@ const identityRules: readonly ValidationRule[] = [
       "metadata.name must start with a letter and hold only 'a-z', '0-9' and '-': services are named after it",
   },
   {
+    at: '',
+    rule: '!has(self.spec.bootstrap) || !has(self.spec.bootstrap.fromRelease) || self.spec.bootstrap.fromRelease.statefulSet == self.metadata.name',
+    message:
+      'spec.bootstrap.fromRelease.statefulSet must be metadata.name: members are found by their names',
+  },
+  {
     at: 'spec.clusterDomain',
     rule: 'self == oldSelf',
     message: 'spec.clusterDomain is immutable: it is part of every address of a member',
@@ -118,7 +124,6 @@ const notYetRules: readonly ValidationRule[] = [
     later,
     "make claims of the snapshots and name them in 'fromVolumes'",
   ),
-  notYet('spec.bootstrap', 'fromRelease', '!has(self.fromRelease)', later, 'leave it out'),
 ];
 
 function notYet(

@@ -51,6 +51,7 @@ export const eventReasons = [
   'QuorumWillPause',
   'OperatorConflict',
   'Created',
+  'ReleaseAdopted',
   'Ready',
   'LeaderChanged',
   'QuorumLost',
@@ -121,7 +122,10 @@ export type Action =
       readonly kind: 'label';
       readonly target: ObjectReference;
       readonly labels: Readonly<Record<string, string | null>>;
+      readonly annotations?: Readonly<Record<string, string>>;
     }
+  /** What somebody else has written becomes ours, with all its fields. */
+  | { readonly kind: 'take-over'; readonly target: ObjectReference }
   | {
       readonly kind: 'delete';
       readonly target: ObjectReference;
@@ -213,6 +217,7 @@ export function targetOf(action: Exclude<Action, { readonly kind: 'apply' }>): s
     case 'create':
       return `create ${action.object.kind}/${action.object.metadata.name}`;
     case 'label':
+    case 'take-over':
     case 'delete':
     case 'evict':
     case 'grow-claim':

@@ -84,7 +84,23 @@ export interface Pod extends KubernetesObject {
     readonly containers?: readonly {
       readonly name: string;
       readonly image?: string;
+      readonly args?: readonly string[];
       readonly env?: readonly { readonly name: string; readonly value?: string }[];
+      readonly resources?: Json;
+      readonly volumeMounts?: readonly {
+        readonly name: string;
+        readonly mountPath: string;
+        readonly subPath?: string;
+      }[];
+    }[];
+    readonly initContainers?: readonly { readonly name: string }[];
+    readonly volumes?: readonly {
+      readonly name: string;
+      readonly emptyDir?: object;
+      readonly secret?: {
+        readonly secretName?: string;
+        readonly items?: readonly { readonly key: string; readonly path: string }[];
+      };
     }[];
   };
   readonly status?: {
@@ -112,6 +128,7 @@ export interface Claim extends KubernetesObject {
 export interface ClaimTemplate {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec: {
+    readonly accessModes?: readonly string[];
     readonly storageClassName?: string;
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
   };
@@ -120,6 +137,9 @@ export interface ClaimTemplate {
 export interface StatefulSet extends KubernetesObject {
   readonly spec?: {
     readonly replicas?: number;
+    readonly serviceName?: string;
+    readonly podManagementPolicy?: string;
+    readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
     readonly template?: {
       readonly metadata?: {
         readonly annotations?: Readonly<Record<string, string>>;

@@ -303,6 +303,7 @@ export const chartValues = z.strictObject({
   preStop: z.strictObject({ mode: z.enum(['leave', 'handover', 'none']).optional() }).optional(),
   backup: fragment().optional(),
   mcp: fragment().optional(),
+  keepObjects: flag().optional(),
   pdb: z
     .strictObject({
       enabled: z.boolean().nullable().optional(),

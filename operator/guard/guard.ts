@@ -96,7 +96,9 @@ async function judge({ inputs, ordinal, record, marker }: Case): Promise<GuardVe
   }
   if (marker === undefined) {
     if (record.replicated) return beginReplica(inputs, record, next, state);
-    if (state === 'member') return { mayStart: false, message: volumeLost(inputs.podName) };
+    // One that was to be taken over held data as well.
+    if (state === 'member' || state === 'adopt')
+      return { mayStart: false, message: volumeLost(inputs.podName) };
     await writeMarker(inputs.volume, next);
     return { mayStart: true, message: `new volume, incarnation ${incarnation}` };
   }

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
-import { labelKeys } from '../api/names.ts';
+import { labelKeys, selectorLabels } from '../api/names.ts';
 import type { ObjectCache } from '../kubernetes/object-cache.ts';
 import type { KubernetesApi } from '../kubernetes/port.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
@@ -28,6 +28,12 @@ export interface ClusterReader {
     kind: KindName,
     namespace: string | undefined,
     cluster: string,
+  ): Promise<readonly KubernetesObject[]>;
+  /** Asks the API server for those of a release of the chart, which lack our label. */
+  listRelease(
+    kind: KindName,
+    namespace: string | undefined,
+    release: string,
   ): Promise<readonly KubernetesObject[]>;
   /** Takes in the answer to one of our own writes. */
   noteWritten(object: KubernetesObject): void;
@@ -78,9 +84,23 @@ export class CachedReader implements ClusterReader {
     return Promise.resolve(found);
   }
 
+  listRelease(kind: KindName, namespace: string | undefined, release: string) {
+    return listRelease(this.#api, kind, namespace, release);
+  }
+
   noteWritten(object: KubernetesObject): void {
     this.#caches.get(object.kind as KindName)?.put(object);
   }
+}
+
+async function listRelease(
+  api: KubernetesApi,
+  kind: KindName,
+  namespace: string | undefined,
+  release: string,
+): Promise<readonly KubernetesObject[]> {
+  const labels = Object.entries(selectorLabels(release)).map(([key, value]) => `${key}=${value}`);
+  return (await api.list(kind, namespace, { labelSelector: labels.join(',') })).items;
 }
 
 /** A kind in a namespace, or in the whole cluster. */
@@ -111,6 +131,10 @@ export class LiveReader implements ClusterReader {
   async list(kind: KindName, namespace: string | undefined, cluster: string) {
     const labelSelector = `${labelKeys.cluster}=${cluster}`;
     return (await this.#api.list(kind, namespace, { labelSelector })).items;
+  }
+
+  listRelease(kind: KindName, namespace: string | undefined, release: string) {
+    return listRelease(this.#api, kind, namespace, release);
   }
 
   noteWritten(): void {

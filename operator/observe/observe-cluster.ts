@@ -18,6 +18,7 @@ import {
   monitorKinds,
   objectNames,
   rootPasswordKey,
+  tokenKey,
   volumeIdentityKey,
 } from '../api/names.ts';
 import type {
@@ -68,7 +69,7 @@ export async function observeCluster(
   const objects = spec === undefined ? new Map() : await readObjects(cluster, spec, reader);
   const names = objectNames(name);
   const statefulSet = objects.get(`StatefulSet/${names.statefulSet}`) as StatefulSet | undefined;
-  const claims = (await reader.list('PersistentVolumeClaim', namespace, name)) as readonly Claim[];
+  const claims = await readClaims(cluster, spec, { reader, statefulSet });
   const secrets = await readSecrets(cluster, spec, reader);
   const { password } = secrets;
   const members = await readMembers(observers, { cluster, spec, statefulSet, password });
@@ -93,6 +94,23 @@ export async function observeCluster(
     isExpandable: await readExpandable(reader, spec, claims),
     isNamespaceTerminating: await readTerminating(reader, cluster, spec),
   };
+}
+
+/** Those of a release that is taken over have no label of ours before the first look at them. */
+async function readClaims(
+  { metadata: { name, namespace } }: ClusterObject,
+  spec: ClusterSpec | undefined,
+  {
+    reader,
+    statefulSet,
+  }: { readonly reader: ClusterReader; readonly statefulSet: StatefulSet | undefined },
+): Promise<readonly Claim[]> {
+  const labelled = await reader.list('PersistentVolumeClaim', namespace, name);
+  const wanted =
+    (statefulSet?.spec?.replicas ?? 0) * (statefulSet?.spec?.volumeClaimTemplates?.length ?? 0);
+  if (spec?.bootstrap?.fromRelease === undefined || labelled.length >= wanted)
+    return labelled as readonly Claim[];
+  return (await reader.listRelease('PersistentVolumeClaim', namespace, name)) as readonly Claim[];
 }
 
 /** Claims of the templates of this Cluster, not those that a user made with our label. */
@@ -133,15 +151,28 @@ export async function readSecrets(
       (await readGivenSecret(reader, spec, namespace, secretName))) as Secret | undefined;
   const root = secretText(await read(given.secretName), given.key);
   const applied = secretText(await read(names.rootApplied), rootPasswordKey);
-  const token = await read(names.token);
+  // A release made it, without an identity of volumes: what its members share tells them from others.
+  const isReleased = spec?.bootstrap?.fromRelease !== undefined;
+  const token = isReleased
+    ? ((await reader.get('Secret', namespace, names.token)) ??
+      (await reader.getLive('Secret', namespace, names.token)))
+    : await read(names.token);
   return {
     password: applied ?? root,
     observed: {
       root: observedPassword(given.secretName, root),
       applied: observedPassword(names.rootApplied, applied),
-      token: token && { volumeIdentity: secretText(token, volumeIdentityKey) },
+      token: token && {
+        volumeIdentity:
+          secretText(token, volumeIdentityKey) ??
+          (isReleased ? identityOf(secretText(token, tokenKey)) : undefined),
+      },
     },
   };
+}
+
+function identityOf(token: string | undefined): string | undefined {
+  return token && createHash('sha256').update(`volumes of ${token}`).digest('hex').slice(0, 32);
 }
 
 /** A Secret of the user carries no label of ours; until the watch of its name has begun it has to be asked for. */

@@ -2,12 +2,12 @@ import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { RaftAnswer } from '../api/group.ts';
 import type { Node, Pod, StatefulSet } from '../api/kubernetes-object.ts';
-import { objectNames, serverContainerName } from '../api/names.ts';
+import { objectNames } from '../api/names.ts';
 import { unknownMember } from '../api/observation.ts';
 import type { MemberView, ObservedMember, ObservedNode } from '../api/observation.ts';
 import { memberNeeds } from '../resources/member-needs.ts';
 import { incarnationOf, isReady, isRunning } from '../resources/pod-state.ts';
-import { replicationVariable } from '../resources/replication.ts';
+import { replicates } from '../resources/replication.ts';
 import { peerIdOfOrdinal } from '../resources/server-list.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import { MemberError } from './database-client.ts';
@@ -74,7 +74,7 @@ async function readMember(
   const { cluster, spec, statefulSet } = question;
   const name = objectNames(cluster.metadata.name).pod(ordinal);
   const pod = listed ?? (await readUnlabelledPod(askers.reader, statefulSet, ordinal, name));
-  const isReplicated = isPodReplicated(pod);
+  const isReplicated = replicates(pod?.spec);
   const [node, view, raft] = await Promise.all([
     readNode(askers.reader, pod),
     readView(askers.databases, question, pod),
@@ -93,14 +93,6 @@ async function readUnlabelledPod(
 ): Promise<Pod | undefined> {
   if (set === undefined || ordinal >= (set.spec?.replicas ?? 0)) return undefined;
   return (await reader.getLive('Pod', set.metadata.namespace, name)) as Pod | undefined;
-}
-
-function isPodReplicated(pod: Pod | undefined): boolean {
-  const server = pod?.spec?.containers?.find(({ name }) => name === serverContainerName);
-  return (
-    server?.env?.some(({ name, value }) => name === replicationVariable && value === 'true') ??
-    false
-  );
 }
 
 /** The member of a pod, if the pod has an address. */

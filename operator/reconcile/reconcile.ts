@@ -9,6 +9,7 @@ import { noteBackups } from './backup-status.ts';
 import { backupProblem, windowProblem } from './maintenance-window.ts';
 import { lastRejection, lookAgain, makeDraft, makePass, note, rejectionOf, stall } from './pass.ts';
 import type { Draft, Pass, Step, StepEnd } from './pass.ts';
+import { adoptRelease } from './steps/adopt-release.ts';
 import { applySettings } from './steps/apply-settings.ts';
 import { awaitVolumes, bringData } from './steps/bring-data.ts';
 import { checkConflicts } from './steps/check-conflicts.ts';
@@ -35,6 +36,7 @@ const withoutLeaderMs = 1000;
 /** The steps in the order in which they are tried; the first one with something to do ends the look. */
 const steps: readonly Step[] = [
   ensureFinalizer,
+  adoptRelease,
   checkConflicts,
   awaitVolumes,
   ensureSecrets,

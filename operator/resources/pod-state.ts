@@ -34,6 +34,11 @@ export function incarnationOf(pod: Pod): string {
   return `${pod.metadata.uid ?? ''}/${server?.restartCount ?? 0}`;
 }
 
+/** Whether a guard looks at the volume before its server starts; pods of the chart have none. */
+export function hasGuard(pod: Pod | undefined): boolean {
+  return pod?.spec?.initContainers?.some(({ name }) => name === guardContainerName) ?? false;
+}
+
 /** What the volume guard said when it refused to let the server start. */
 export function guardRefusal(pod: Pod | undefined): string | undefined {
   const guard = pod?.status?.initContainerStatuses?.find(({ name }) => name === guardContainerName);

@@ -16,6 +16,7 @@ import { compact, containerSecurity, podSecurity } from './pod-security.ts';
 import { pluginList, pluginPorts, pluginSettings } from './plugins.ts';
 import { raftDirectory, replicationSettings, tlsDirectory, tokenDirectory } from './replication.ts';
 import { serviceAccountName } from './service-account.ts';
+import { variableOf } from './setting-variable.ts';
 
 /*
  * How a member starts (operator.md 5.1, 5.2). The image decides how the server is started and how large its heap is; the
@@ -224,15 +225,6 @@ function environment({ cluster, spec, isReplicated }: PodInputs): readonly Json[
   }));
   const own = (spec.env ?? []) as unknown as readonly Json[];
   return [...fixed, ...replication, ...https, ...heap, ...plugins, ...secrets, ...own];
-}
-
-/** `service.server.httpIncomingPort` as `SERVICE_SERVER_HTTP_INCOMING_PORT` (house decision 3). */
-export function variableOf(key: string): string {
-  return key
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
-    .replaceAll('.', '_')
-    .toUpperCase();
 }
 
 /** Checks the volume, installs the managed files; see `operator/guard`. */

@@ -5,18 +5,24 @@ import { serverContainerName } from '../api/names.ts';
 import { membersFile, parseMembersRecord } from './members-record.ts';
 import { certificateKeys } from './certificates.ts';
 import { hostSuffix } from './server-list.ts';
+import { settingOf } from './setting-variable.ts';
+import type { ServerContainer } from './setting-variable.ts';
 
-/** The variable by which a pod shows that it was started with replication. */
-export const replicationVariable = 'SERVICE_HA_ENABLED';
+const enabledKey = 'service.ha.enabled';
+const tlsKey = 'service.ha.tls.enabled';
 
-const tlsVariable = 'SERVICE_HA_TLS_ENABLED';
+function serverOf(spec: Pod['spec']): ServerContainer | undefined {
+  return spec?.containers?.find(({ name }) => name === serverContainerName);
+}
+
+/** Whether a pod was started with replication: by this operator, or by a release of the chart. */
+export function replicates(pod: Pod['spec']): boolean {
+  return settingOf(serverOf(pod), enabledKey) === 'true';
+}
 
 /** Whether the member of a pod speaks TLS with the others; undefined without replication. */
 export function speaksTls(pod: Pod): boolean | undefined {
-  const env = pod.spec?.containers?.find(({ name }) => name === serverContainerName)?.env ?? [];
-  const isOn = (variable: string) =>
-    env.some(({ name, value }) => name === variable && value === 'true');
-  return isOn(replicationVariable) ? isOn(tlsVariable) : undefined;
+  return replicates(pod.spec) ? settingOf(serverOf(pod.spec), tlsKey) === 'true' : undefined;
 }
 
 /** Where a member keeps its Raft log, and finds the token of its Cluster. */
@@ -40,10 +46,9 @@ export function isReplicated(
   if (spec.replicas + spec.readReplicas > 1) return true;
   const record = parseMembersRecord(given.membersRecord?.data?.[membersFile]);
   if (record !== undefined) return record.replicated === true;
-  const server = given.statefulSet?.spec?.template?.spec?.containers?.find(
-    ({ name }) => name === serverContainerName,
-  );
-  return server?.env === undefined || server.env.some(({ name }) => name === replicationVariable);
+  const { spec: pod } = given.statefulSet?.spec?.template ?? {};
+  const server = serverOf(pod);
+  return (server?.env === undefined && server?.args === undefined) || replicates(pod);
 }
 
 /** The settings of replication, by name; those that only restart a member when they change. */

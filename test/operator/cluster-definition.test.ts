@@ -228,6 +228,7 @@ const accepted: readonly object[] = [
   { services: { http: { type: 'LoadBalancer' }, readOnly: { enabled: false } } },
   { networkPolicy: { enabled: true, httpFrom: [{ podSelector: {} }] } },
   { bootstrap: { empty: {} } },
+  { bootstrap: { fromRelease: { statefulSet: 'orders' } } },
   { recovery: { nodeGone: 'ForceDeleteWhenNodeObjectGone' } },
   { resources: { limits: { memory: '1Gi' } }, antiAffinity: 'Required' },
 ];
@@ -252,7 +253,10 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ bootstrap: { empty: { formation: 'Static' } } }, /^spec\.bootstrap/],
   [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap\.fromBackup takes exactly one/],
   [{ bootstrap: {} }, /^spec\.bootstrap takes exactly one/],
-  [{ bootstrap: { fromRelease: { statefulSet: 'a' } } }, /^spec\.bootstrap\.fromRelease/],
+  [
+    { bootstrap: { fromRelease: { statefulSet: 'a' } } },
+    /^spec\.bootstrap\.fromRelease\.statefulSet must be metadata\.name/,
+  ],
   [{ settings: { txRetries: '5' } }, /^spec\.settings takes full names/],
   [{ settings: { 'service.server.name': 'x' } }, /^spec\.settings may not hold names/],
   [

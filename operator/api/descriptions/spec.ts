@@ -271,8 +271,9 @@ const pod = {
   'spec.bootstrap.fromVolumeSnapshots':
     'It starts on snapshots of volumes; not available in this version',
   'spec.bootstrap.fromRelease':
-    'It takes over a release of the chart; not available in this version',
-  'spec.bootstrap.fromRelease.statefulSet': 'Name of the StatefulSet of the release',
+    'It takes over a release of the chart while its members run; the release keeps its objects (keepObjects) and is uninstalled afterwards. Names, ports, Secrets, TLS and volumes are repeated in the spec',
+  'spec.bootstrap.fromRelease.statefulSet':
+    'Name of the StatefulSet of the release, which is the name of the Cluster',
 } as const;
 
 export const specDescriptions: Readonly<Record<string, string>> = {

@@ -4,13 +4,15 @@ import type { Observation } from '../../api/observation.ts';
 import { givenVolumes } from '../../resources/bootstrap.ts';
 import type { MemberRecord, MembersRecord } from '../../resources/members-record.ts';
 import { membersFile, parseMembersRecord } from '../../resources/members-record.ts';
+import { hasGuard } from '../../resources/pod-state.ts';
 
 /** As it stands; one that was lost is written anew from the claims: existing ones hold data until shown otherwise. */
 export function presentRecord(
-  { cluster, secrets, membersRecord, claims, bootstrap }: Observation,
+  seen: Observation,
   spec: ClusterSpec,
   isReplicated: boolean,
 ): MembersRecord {
+  const { cluster, secrets, membersRecord, claims, bootstrap } = seen;
   const clusterId = secrets.token?.volumeIdentity ?? '';
   const followers = (spec.members ?? [])
     .filter(({ role }) => role === 'replica')
@@ -23,8 +25,13 @@ export function presentRecord(
   if (parsed !== undefined) {
     const { initialised, restored, members } = parsed;
     const restoration = restored === undefined ? undefined : { restored };
-    return { clusterId, initialised, ...replication, ...restoration, members };
+    // That of a release is made from its token, which may change later.
+    const known = spec.bootstrap?.fromRelease === undefined ? clusterId : parsed.clusterId;
+    return { clusterId: known, initialised, ...replication, ...restoration, members };
   }
+  const released = releasedMembers(seen, spec);
+  if (released !== undefined)
+    return { clusterId, initialised: true, ...replication, members: released };
   const names = objectNames(cluster.metadata.name);
   const has = (ordinal: number) =>
     !spec.ephemeral && claims.some(({ metadata }) => metadata.name === names.dataClaim(ordinal));
@@ -40,4 +47,18 @@ export function presentRecord(
   const isRestored = spec.bootstrap?.fromBackup && has(0) && bootstrap?.phase === undefined;
   const restoration = isRestored ? { restored: true } : undefined;
   return { clusterId, initialised: has(0), ...replication, ...restoration, members };
+}
+
+/** The members of a release that is taken over hold data on volumes that no guard has seen. */
+function releasedMembers(
+  { members, statefulSet }: Observation,
+  spec: ClusterSpec,
+): Record<string, MemberRecord> | undefined {
+  if (spec.bootstrap?.fromRelease === undefined || statefulSet === undefined) return undefined;
+  const count = statefulSet.spec?.replicas ?? 0;
+  const state = (ordinal: number) =>
+    hasGuard(members[ordinal]?.pod) ? ('member' as const) : ('adopt' as const);
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [String(at), { state: state(at), incarnation: 1 }]),
+  );
 }

@@ -3,7 +3,7 @@ import type { Claim, Pod } from '../../api/kubernetes-object.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import type { MemberRecord } from '../../resources/members-record.ts';
-import { guardRefusal, isReady, podProblem } from '../../resources/pod-state.ts';
+import { guardRefusal, hasGuard, isReady, podProblem } from '../../resources/pod-state.ts';
 import { memberIsUp } from '../group/group-view.ts';
 import { canChangeMembership } from '../group/predicates.ts';
 import { lookAgain, note, stall } from '../pass.ts';
@@ -50,6 +50,8 @@ function nextMember(
   if (spec.ephemeral) return present;
   if (member.pod === undefined && present && hasGone(pass, member.ordinal, present))
     return replaced(present);
+  // Marked by a guard, which a pod of the chart does not have: its volume is taken over at its next start.
+  if (isReady(member.pod) && present?.state === 'adopt' && !hasGuard(member.pod)) return present;
   if (isReady(member.pod)) return { ...(present ?? fresh), state: 'member' };
   const incident = incidentOf(pass, member);
   if (incident === undefined || present === undefined) return present;

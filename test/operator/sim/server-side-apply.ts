@@ -5,7 +5,8 @@
 
 type Tree = Record<string, unknown>;
 
-const keysOfLists: Readonly<Record<string, string>> = {
+/** Lists that are merged by a key. */
+export const keysOfLists: Readonly<Record<string, string>> = {
   ownerReferences: 'uid',
   conditions: 'type',
   containers: 'name',
@@ -38,11 +39,14 @@ function remove(present: unknown, before: unknown, next: unknown, field: string)
     return present.filter((item) => !before.includes(item) || kept.has(item));
   }
   if (!Array.isArray(present) || !Array.isArray(before) || listKey === undefined) return present;
-  const owned = new Set(before.map((item) => (item as Tree)[listKey]));
-  const kept = new Set(Array.isArray(next) ? next.map((item) => (item as Tree)[listKey]) : []);
-  return present.filter((item) => {
+  const find = (list: unknown, key: unknown) =>
+    Array.isArray(list) ? list.find((item) => (item as Tree)[listKey] === key) : undefined;
+  return present.flatMap((item) => {
     const key = (item as Tree)[listKey];
-    return !owned.has(key) || kept.has(key);
+    const owned = find(before, key);
+    const kept = find(next, key);
+    if (owned === undefined) return [item];
+    return kept === undefined ? [] : [remove(item, owned, kept, '')];
   });
 }
 

@@ -7,6 +7,7 @@ import type {
   Transport,
 } from '../../../operator/kubernetes/port.ts';
 import { resourceKinds } from '../../../operator/kubernetes/resource-kinds.ts';
+import { fieldsOf, pick } from './managed-fields.ts';
 import { applyFields, mergePatch } from './server-side-apply.ts';
 
 /*
@@ -39,6 +40,12 @@ interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   /** Of an eviction. */
   readonly deleteOptions?: { readonly preconditions?: { readonly uid?: string } };
+}
+
+interface ManagedFields {
+  readonly manager: string;
+  readonly operation: string;
+  readonly fieldsV1: Record<string, unknown>;
 }
 
 interface Subscriber {
@@ -128,6 +135,21 @@ export class SimulatedApi implements Transport {
     const plural = pluralOf(object.kind);
     const key = keyOf(plural, object.metadata.namespace, object.metadata.name);
     return this.#store(key, this.#objects.get(key), object as StoredObject);
+  }
+
+  /** The same by a tool that does not apply server-side: its fields stay its own. */
+  putAs(manager: string, object: KubernetesObject): StoredObject {
+    const { metadata, ...rest } = object as StoredObject;
+    const { labels, annotations } = metadata;
+    const written = {
+      metadata: { ...(labels && { labels }), ...(annotations && { annotations }) },
+    };
+    const fieldsV1 = fieldsOf({ ...rest, ...written, apiVersion: undefined, kind: undefined });
+    const { 'f:apiVersion': _, 'f:kind': __, ...fields } = fieldsV1;
+    const managedFields = [
+      { manager, operation: 'Update', fieldsType: 'FieldsV1', fieldsV1: fields },
+    ];
+    return this.put({ ...rest, metadata: { ...metadata, managedFields } } as KubernetesObject);
   }
 
   /** Changes an object as somebody else would. */
@@ -231,7 +253,15 @@ export class SimulatedApi implements Transport {
     if (uid !== undefined && uid !== present.metadata.uid) return failure(409, 'Conflict', 'uid');
     if (resourceVersion !== undefined && resourceVersion !== present.metadata.resourceVersion)
       return failure(409, 'Conflict', `${key} was changed`);
+    this.#noteManagers(key, present, body);
     return json(200, this.#store(key, present, mergePatch(present, body) as StoredObject));
+  }
+
+  /** Whoever is named as having applied fields owns them from then on. */
+  #noteManagers(key: string, present: StoredObject, { metadata }: StoredObject): void {
+    const { managedFields = [] } = metadata as { managedFields?: readonly ManagedFields[] };
+    for (const { manager, operation, fieldsV1 } of managedFields)
+      if (operation === 'Apply') this.#applied.set(`${key} ${manager}`, pick(present, fieldsV1));
   }
 
   #delete(present: StoredObject | undefined, options: DeleteOptions): HttpAnswer {
@@ -420,9 +450,11 @@ function isSelected(object: StoredObject, { namespace, query }: Target): boolean
   if (field !== null && field !== `metadata.name=${object.metadata.name}`) return false;
   const label = query.get('labelSelector');
   if (label === null) return true;
-  const [key = '', value] = label.split('=');
-  const present = object.metadata.labels?.[key];
-  return value === undefined ? present !== undefined : present === value;
+  return label.split(',').every((part) => {
+    const [key = '', value] = part.split('=');
+    const present = object.metadata.labels?.[key];
+    return value === undefined ? present !== undefined : present === value;
+  });
 }
 
 function keyOf(plural: string, namespace: string | undefined, name: string): string {

@@ -50,6 +50,13 @@ export class SimulatedGroup {
     this.#elect();
   }
 
+  /** A voter that joined by itself. */
+  takeIn(id: string, storage: string): void {
+    if (this.#peers.has(id)) return;
+    this.#peers.set(id, { isVoter: true, storage, lag: 0 });
+    this.#changed();
+  }
+
   stop(id: string): void {
     this.#running.delete(id);
     this.#elect();

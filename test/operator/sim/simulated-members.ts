@@ -1,5 +1,8 @@
-import type { ContainerStatus } from '../../../operator/api/kubernetes-object.ts';
+import type { ContainerStatus, Pod } from '../../../operator/api/kubernetes-object.ts';
 import type { MemberAddress, MemberTransport } from '../../../operator/observe/database-client.ts';
+import { hasGuard } from '../../../operator/resources/pod-state.ts';
+import { settingOf } from '../../../operator/resources/setting-variable.ts';
+import type { ServerContainer } from '../../../operator/resources/setting-variable.ts';
 import { BackupCourse, SimulatedArchives } from './simulated-archives.ts';
 import type { SimulatedArchive } from './simulated-archives.ts';
 import { SimulatedGroup } from './simulated-group.ts';
@@ -107,6 +110,15 @@ export class SimulatedMembers implements MemberTransport {
     const volume = this.#volumes.get(uid);
     const ordinal = /\d+$/.exec(pod.metadata.name)?.[0] ?? '';
     const isReplicated = record.replicated === true;
+    if (!hasGuard(pod as Pod)) {
+      // Of the chart: its volume is what it is.
+      if (volume === undefined) {
+        const password = this.#secret(pod, clusterName);
+        const archives = new SimulatedArchives(this.course);
+        this.#volumes.set(uid, { clusterId: '', password, forms: ordinal === '0', archives });
+      }
+      return ended(0, 'no guard');
+    }
     if (volume === undefined && isReplicated && !record.initialised && ordinal !== '0')
       return ended(1, 'the group is not formed yet');
     const others = Object.entries(record.members ?? {}).filter(
@@ -146,6 +158,8 @@ export class SimulatedMembers implements MemberTransport {
       const settings = new Map(Object.entries(standardSettings));
       const peerId = peerIdOf(pod);
       if (peerId !== undefined) this.groupOf(peerId).start(peerId, uid, volume.forms);
+      // By itself, as members of the chart do.
+      if (peerId !== undefined && !hasGuard(pod as Pod)) this.groupOf(peerId).takeIn(peerId, uid);
       volume.forms = false;
       this.#running.set(address, {
         peerId,
@@ -375,14 +389,9 @@ function infoOf({ settings }: Running) {
 
 /** As the server makes it from its name, the suffix and the port; undefined without replication. */
 function peerIdOf(pod: StoredObject): string | undefined {
-  const { containers } = pod.spec as unknown as {
-    readonly containers: readonly {
-      readonly name: string;
-      readonly env?: readonly { readonly name: string; readonly value?: string }[];
-    }[];
-  };
+  const { containers } = pod.spec as unknown as { readonly containers: readonly ServerContainer[] };
   const server = containers.find(({ name }) => name === 'server');
-  const read = (variable: string) => server?.env?.find(({ name }) => name === variable)?.value;
-  if (read('SERVICE_HA_ENABLED') !== 'true') return undefined;
-  return `${pod.metadata.name}${read('SERVICE_HA_K8S_SUFFIX') ?? ''}_${read('SERVICE_HA_RAFT_PORT') ?? ''}`;
+  const read = (key: string) => settingOf(server, key);
+  if (read('service.ha.enabled') !== 'true') return undefined;
+  return `${pod.metadata.name}${read('service.ha.k8sSuffix') ?? ''}_${read('service.ha.raftPort') ?? ''}`;
 }
