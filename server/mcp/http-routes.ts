@@ -1,7 +1,8 @@
 import { serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { loadOnDemand } from '#core/load-on-demand.ts';
-import { parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
+import { parseJsonInSlices } from '#core/value/json-slices.ts';
+import { parseJsonBytes } from '#core/value/json-value.ts';
 import type { Value } from '#core/value/value.ts';
 import { badRequest, HttpRefusal, messageOf, notOnline } from '#http/answer/errors.ts';
 import type { Exchange } from '#http/answer/exchange.ts';
@@ -166,12 +167,13 @@ async function parsed(exchange: Exchange, bytes: Uint8Array): Promise<Parsed> {
   const { settings, runtime } = exchange.door;
   const limits = { depthMax: settings.get(serverHttpJsonMaxDepth) };
   try {
+    const hold = (made: number) => exchange.hold(made);
     const value = isLongBody(bytes)
-      ? await parseJsonInSlices(bytes, limits, new SliceTimer(runtime))
+      ? await parseJsonInSlices(bytes, { ...limits, hold }, new SliceTimer(runtime))
       : parseJsonBytes(bytes, limits);
     return { value };
   } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error;
+    if (!(error instanceof DatabaseError) || error.code === 'Busy') throw error;
     return { problem: `Parse error: ${messageOf(error)}` };
   }
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { serverHttpBodyContentMaxSize, serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonInSlices } from '#core/value/json-value.ts';
+import { parseJsonInSlices } from '#core/value/json-slices.ts';
 import { messageOf } from '#http/answer/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';

@@ -8,7 +8,8 @@ import {
   serverWsMaxControlFrameSize,
   serverWsMaxInsertFrameSize,
 } from '#config/server-settings.ts';
-import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
+import { parseJsonInSlices } from '#core/value/json-slices.ts';
+import { type JsonLimits, parseJsonBytes } from '#core/value/json-value.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Cancel, Runtime } from '#core/runtime.ts';

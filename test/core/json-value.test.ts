@@ -2,13 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Decimal, decimalToNumber } from '#core/value/decimal.ts';
-import {
-  defaultJsonLimits,
-  parseJson,
-  parseJsonBytes,
-  parseJsonInSlices,
-  type Slices,
-} from '#core/value/json-value.ts';
+import { parseJson, parseJsonBytes } from '#core/value/json-value.ts';
 import { Float, type Value } from '#core/value/value.ts';
 
 test('numbers keep their type and their digits', () => {
@@ -138,60 +132,6 @@ test('it reads what JSON.stringify writes', () => {
   );
 });
 
-/** Pauses at each look. */
-class EveryLook implements Slices {
-  readonly isSpent = true;
-  count = 0;
-
-  async pause(): Promise<void> {
-    this.count += 1;
-  }
-}
-
-test('a text read in slices gives the value, or the error, that it gives at once', async () => {
-  const anyText = fc.oneof(
-    fc.json({ maxDepth: 6 }),
-    fc
-      .tuple(fc.json(), fc.nat(), fc.constantFrom(',', ']', '}', '"', ':', 'x', ''))
-      .map(([text, at, sign]) => {
-        const place = at % (text.length + 1);
-        return text.slice(0, place) + sign + text.slice(place + 1);
-      }),
-  );
-  await fc.assert(
-    fc.asyncProperty(anyText, async (text) => {
-      const bytes = Buffer.from(text);
-      const inSlices = await parseJsonInSlices(bytes, defaultJsonLimits, new EveryLook()).catch(
-        String,
-      );
-      let atOnce: unknown;
-      try {
-        atOnce = parseJsonBytes(bytes);
-      } catch (error) {
-        atOnce = String(error);
-      }
-      assert.deepEqual(inSlices, atOnce);
-    }),
-  );
-});
-
-test('a long text read in slices pauses in between, at any depth', async () => {
-  const slices = new EveryLook();
-  const rows = Array.from({ length: 3000 }, (_, at) => ({ a: [at, { b: 'text' }] }));
-  const value = await parseJsonInSlices(
-    Buffer.from(JSON.stringify(rows)),
-    defaultJsonLimits,
-    slices,
-  );
-  assert.equal((value as readonly Value[]).length, 3000);
-  assert.ok(slices.count > 10, `${slices.count} pauses`);
-  const deep = Buffer.from('['.repeat(600) + ']'.repeat(600));
-  await assert.rejects(
-    parseJsonInSlices(deep, { depthMax: 512 }, slices),
-    /nested deeper than 512/,
-  );
-});
-
 test('numbers are as long as the settings allow', () => {
   const limits = { depthMax: 10, numbers: { digitsMax: 40, exponentMax: 310 } };
   assert.ok(parseJson(`[0.${'1'.repeat(39)}, ${'1'.repeat(40)}, 0e310, 0e-310]`, limits));
@@ -199,36 +139,4 @@ test('numbers are as long as the settings allow', () => {
     assert.throws(() => parseJson(text, limits), /service\.queryMaxNumberDigits/);
   for (const text of ['0e311', '0E-311'])
     assert.throws(() => parseJson(text, limits), /service\.queryMaxNumberExponent/);
-});
-
-test('long strings are read in slices as they are at once', async () => {
-  const plain = 'x'.repeat(40_000);
-  const escaped = 'line\n"quoted" \\ \u0001 ü 😀 '.repeat(3_000);
-  const texts = [
-    JSON.stringify([plain, escaped, { [escaped]: escaped, plain }, '', 'end']),
-    JSON.stringify(escaped),
-    JSON.stringify(plain + escaped + plain).replaceAll('ü', '\\u00fc'),
-    `["${plain}`,
-    `["${plain}\\n${plain}`,
-    `["${plain}\\x"]`,
-    `["${plain}\u0002"]`,
-    `["${plain}\\ud800"]`,
-    `["${plain}\\`,
-  ];
-  for (const text of texts) {
-    let expected: unknown;
-    try {
-      expected = parseJson(text);
-    } catch (error) {
-      expected = String(error);
-    }
-    const slices = new EveryLook();
-    const value: unknown = await parseJsonInSlices(
-      Buffer.from(text),
-      defaultJsonLimits,
-      slices,
-    ).catch(String);
-    assert.deepEqual(value, expected, text.slice(-60));
-    assert.ok(slices.count > 1);
-  }
 });

@@ -1,4 +1,4 @@
-import type { Slices } from '#core/value/json-value.ts';
+import type { Slices } from '#core/value/json-slices.ts';
 import type { LineBuffer } from './line-buffer.ts';
 
 /** Turns lines into rows. */

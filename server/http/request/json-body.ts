@@ -1,7 +1,8 @@
 import { serverHttpJsonMaxDepth } from '#config/server-settings.ts';
 import { queryMaxNumberDigits, queryMaxNumberExponent } from '#config/settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { type JsonLimits, parseJsonBytes, parseJsonInSlices } from '#core/value/json-value.ts';
+import { parseJsonInSlices } from '#core/value/json-slices.ts';
+import { type JsonLimits, parseJsonBytes } from '#core/value/json-value.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { Exchange } from '../answer/exchange.ts';

@@ -10,7 +10,9 @@ import {
 import { DatabaseError } from '#core/errors.ts';
 import { type Linked, LinkedList } from '#core/linked-list.ts';
 import type { Cancel, Clock, Timers } from '#core/runtime.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { HttpRefusal } from '../answer/errors.ts';
+import { isJoinedAtOnce, joinedPieces } from './joined-pieces.ts';
 
 /*
  * Bodies of requests, whole (http-api.md 1, limits.md 25 and 26): bounded in size before and while they are read, bounded in
@@ -37,6 +39,11 @@ export class BodyDeadlines {
     reader.deadlineMs = this.#clock.monotonicMs() + allowedMs;
     this.#waiting.append(reader);
     if (!this.#isRunning) this.#schedule(Math.min(1000, Math.max(10, allowedMs / 4)));
+  }
+
+  /** For work on a body that is long. */
+  slices(): SliceTimer {
+    return new SliceTimer({ clock: this.#clock, timers: this.#timers });
   }
 
   delete(reader: BodyReader): void {
@@ -126,7 +133,7 @@ export function receiveBody(
     const coding = request.headers['content-encoding'];
     const unpack = coding === undefined ? undefined : unpackerOf(coding);
     const whenRead = unpack
-      ? unpackingReceiver(receiver, unpack, limits.unpackedBytesMax)
+      ? unpackingReceiver(receiver, unpack, limits.unpackedBytesMax, deadlines)
       : receiver;
     new BodyReader(request as ReadRequest, limits, deadlines, whenRead).start();
   } catch (error) {
@@ -134,11 +141,16 @@ export function receiveBody(
   }
 }
 
-function unpackingReceiver(receiver: BodyReceiver, unpack: Unpack, bytesMax: number): BodyReceiver {
+function unpackingReceiver(
+  receiver: BodyReceiver,
+  unpack: Unpack,
+  bytesMax: number,
+  deadlines: BodyDeadlines,
+): BodyReceiver {
   return {
     holder: receiver.holder,
     done: (body) => {
-      unpackBody(body, unpack, { bytesMax, holder: receiver.holder }).then(
+      unpackBody(body, unpack, { bytesMax, holder: receiver.holder, deadlines }).then(
         receiver.done,
         receiver.failed,
       );
@@ -240,9 +252,13 @@ class BodyReader implements Linked<BodyReader> {
 
   end(): void {
     if (this.#isOver) return;
-    const body = this.#more ? Buffer.concat(this.#more, this.#length) : this.#first;
+    const pieces = this.#more;
+    const first = this.#first;
     this.#finish();
-    this.#receiver.done(body ?? noBytes);
+    const { done, failed } = this.#receiver;
+    if (pieces === undefined) done(first ?? noBytes);
+    else if (isJoinedAtOnce(this.#length)) done(Buffer.concat(pieces, this.#length));
+    else joinedPieces(pieces, this.#length, this.#deadlines.slices()).then(done, failed);
   }
 
   fail(error: unknown): void {
@@ -289,8 +305,13 @@ export function packingOf(coding: string | undefined): keyof typeof unpackers | 
 async function unpackBody(
   body: Uint8Array,
   unpack: Unpack,
-  { bytesMax, holder }: { readonly bytesMax: number; readonly holder: MemoryHolder },
+  about: {
+    readonly bytesMax: number;
+    readonly holder: MemoryHolder;
+    readonly deadlines: BodyDeadlines;
+  },
 ): Promise<Uint8Array> {
+  const { bytesMax, holder, deadlines } = about;
   const stream = unpack();
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -306,7 +327,10 @@ async function unpackBody(
     if (error instanceof HttpRefusal || error instanceof DatabaseError) throw asBusy(error);
     throw new HttpRefusal({ status: 400, error: 'Request body is not in its Content-Encoding' });
   }
-  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, length);
+  if (pieces.length === 1) return pieces[0] as Uint8Array;
+  return isJoinedAtOnce(length)
+    ? Buffer.concat(pieces, length)
+    : joinedPieces(pieces, length, deadlines.slices());
 }
 
 /** What comes behind is not read: the connection ends with the answer. */

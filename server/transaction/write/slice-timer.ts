@@ -5,12 +5,15 @@ const sliceMs = 5;
 
 /** Tells long work when to let others run. */
 export class SliceTimer {
-  readonly #runtime: Runtime;
+  readonly #runtime: Pick<Runtime, 'clock' | 'timers'>;
   readonly #pause: () => Promise<void>;
   #startMs: number;
 
   /** @param pause what `pause` awaits instead of the next turn; may throw to end the work */
-  constructor(runtime: Runtime, pause: () => Promise<void> = () => runtime.timers.yield()) {
+  constructor(
+    runtime: Pick<Runtime, 'clock' | 'timers'>,
+    pause: () => Promise<void> = () => runtime.timers.yield(),
+  ) {
     this.#runtime = runtime;
     this.#pause = pause;
     this.#startMs = runtime.clock.monotonicMs();

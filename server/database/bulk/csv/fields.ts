@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { DatabaseError } from '#core/errors.ts';
-import type { Slices } from '#core/value/json-value.ts';
+import type { Slices } from '#core/value/json-slices.ts';
 import { parseDouble } from '#core/value/number-text.ts';
 import { double, type Value } from '#core/value/value.ts';
 import { allocateBytes, type Bytes, readAscii } from '#storage/format/bytes.ts';

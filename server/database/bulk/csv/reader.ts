@@ -1,11 +1,7 @@
 import type { TypeDefinition } from '#catalog/catalog.ts';
 import type { IntegerWidth } from '#core/value/integer-width.ts';
-import {
-  defaultJsonLimits,
-  parseJson,
-  parseTextInSlices,
-  type Slices,
-} from '#core/value/json-value.ts';
+import { parseTextInSlices, type Slices } from '#core/value/json-slices.ts';
+import { defaultJsonLimits, parseJson } from '#core/value/json-value.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import { takesShortcut } from '#platform/shortcuts.ts';

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { exceedsDouble, defaultJsonLimits, parseJsonBytes } from '#core/value/json-value.ts';
+import { exceedsDouble } from '#core/value/json-number.ts';
+import { defaultJsonLimits, parseJsonBytes } from '#core/value/json-value.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { double, type Value } from '#core/value/value.ts';
 import { type Bytes, type Image, readAscii } from '#storage/format/bytes.ts';

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes, parseJsonInSlices, type Slices } from '#core/value/json-value.ts';
+import { parseJsonBytes } from '#core/value/json-value.ts';
+import { parseJsonInSlices, type Slices } from '#core/value/json-slices.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { takesShortcut } from '#platform/shortcuts.ts';

@@ -1,4 +1,5 @@
-import { parseJson, parseJsonInTurns } from '#core/value/json-value.ts';
+import { parseJsonInTurns } from '#core/value/json-slices.ts';
+import { parseJson } from '#core/value/json-value.ts';
 import { parseDouble, parseInteger } from '#core/value/number-text.ts';
 import { textOf } from '#core/text/text-form.ts';
 import { jsonInTurns, textInTurns } from '#core/text/text-in-turns.ts';

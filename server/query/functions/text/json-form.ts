@@ -1,4 +1,5 @@
-import { parseJson, parseJsonInTurns } from '#core/value/json-value.ts';
+import { parseJsonInTurns } from '#core/value/json-slices.ts';
+import { parseJson } from '#core/value/json-value.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { formatRid } from '#core/value/rid.ts';
