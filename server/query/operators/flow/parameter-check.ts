@@ -20,13 +20,19 @@ export class ParameterCheckOperator implements PhysicalOperator {
 
   /** @throws DatabaseError `MissingParameter` */
   open(context: ExecutionContext): void {
-    const missing = this.#names.filter((name) => !context.parameters.has(name));
-    if (missing.length > 0)
-      throw languageError(
-        { type: 'ParameterMissing', phase: 'compile time', detail: 'MissingParameter' },
-        `expected parameter(s): ${missing.join(', ')}`,
-      );
+    const { parameters } = context;
+    // Each execution comes here: a loop makes nothing.
+    for (let at = 0; at < this.#names.length; at += 1)
+      if (!parameters.has(this.#names[at] as string)) throw this.#refusal(parameters);
     this.#input.open(context);
+  }
+
+  #refusal(parameters: ExecutionContext['parameters']): Error {
+    const missing = this.#names.filter((name) => !parameters.has(name));
+    return languageError(
+      { type: 'ParameterMissing', phase: 'compile time', detail: 'MissingParameter' },
+      `expected parameter(s): ${missing.join(', ')}`,
+    );
   }
 
   next(): Pulled {
