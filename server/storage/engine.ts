@@ -61,7 +61,7 @@ export interface StorageEngine {
   addEntries(index: IndexId, isUnique: boolean, entries: readonly IndexEntry[]): Promise<void>;
   /** As `addEntries`, of a sorted run whose entries are not there (`watchBuild`): four times as quick. */
   addNewEntries(run: EntryRun): Promise<void>;
-  /** Tells from now on which records have entries of an index under construction. Called while no `apply` is under way. */
+  /** Tells which records have entries of an index under construction. Called while no `apply` is under way. */
   watchBuild(index: IndexId): BuildWatch;
   /** A consistent hot copy of the environment in an empty directory. */
   copyTo(directory: string): Promise<void>;

@@ -80,7 +80,9 @@ export class LmdbEngine implements StorageEngine {
   readonly #state: StateReader;
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
-  readonly #builds = new IndexBuilds();
+  readonly #builds = new IndexBuilds((index) =>
+    this.#state.entryCount(this.#readers.newest, index),
+  );
   readonly #context: CommitContext;
   readonly #source: SnapshotSource;
   readonly #readers: ReaderBook;
@@ -334,8 +336,7 @@ export class LmdbEngine implements StorageEngine {
   }
 
   watchBuild(index: IndexId): BuildWatch {
-    using snapshot = this.snapshot();
-    return this.#builds.watch(index, snapshot.entryCount(index) > 0);
+    return this.#builds.watch(index);
   }
 
   bulk(): BulkWriter {

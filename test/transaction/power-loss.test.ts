@@ -59,7 +59,7 @@ test('after a power loss during an index build the index is whole or gone, and n
   const directory = join(root, 'live');
   const camera = photographed(directory, root);
   const count = 1000;
-  const db = await openTestState({ directory, wrap: camera.wrap, indexBuildRound: 300 });
+  const db = await openTestState({ directory, wrap: camera.wrap, indexBuildRound: 75 });
   await db.alter(type('vertex', 'V'), property('V.k', 'LONG'));
   const tx = db.state.begin('READ_COMMITTED');
   tx.beginStatement();

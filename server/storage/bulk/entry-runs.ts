@@ -12,18 +12,23 @@ import { type Key, ridSize, type Store, writeRid } from '../format/sub-databases
 export class EntryRun {
   readonly target: IndexTarget;
   count = 0;
-  #bytes = new Uint8Array(16 * 1024);
+  #bytes: Uint8Array<ArrayBuffer>;
   #used = 0;
   /** Where the components of each entry start; one more than there are entries. */
-  #starts = new Float64Array(1024);
-  #rids = new Float64Array(1024);
+  #starts: Float64Array<ArrayBuffer>;
+  #rids: Float64Array<ArrayBuffer>;
   /** The first bytes of each as a number: most comparisons need no more. */
-  #prefixes = new Float64Array(1024);
+  #prefixes: Float64Array<ArrayBuffer>;
   #order: Uint32Array = new Uint32Array(0);
   readonly #values = new ValueMemory();
 
-  constructor(target: IndexTarget) {
+  /** @param capacity entries for which there is room at first, of some twenty bytes each */
+  constructor(target: IndexTarget, capacity = 768) {
     this.target = target;
+    this.#bytes = new Uint8Array(capacity * 21);
+    this.#starts = new Float64Array(capacity + 2);
+    this.#rids = new Float64Array(capacity + 2);
+    this.#prefixes = new Float64Array(capacity + 2);
   }
 
   add(key: Uint8Array, rid: Rid): void {
@@ -60,6 +65,87 @@ export class EntryRun {
       return endA - (starts[a] as number) - (endB - (starts[b] as number));
     };
     this.#order = await orderByPrefix({ count, prefixes: this.#prefixes, compareRest }, timers);
+  }
+
+  /** Bytes that it takes. */
+  get byteLength(): number {
+    return this.#bytes.length + 3 * this.#starts.byteLength + this.#order.byteLength;
+  }
+
+  /** The same entries one behind the other in their order, so that who goes through them stays within a processor's cache. */
+  laidOut(): EntryRun {
+    const run = new EntryRun(this.target, this.count);
+    if (this.#used > run.#bytes.length) run.#bytes = new Uint8Array(this.#used);
+    for (let place = 0; place < this.count; place += 1) run.#take(this, place);
+    run.endInOrder();
+    return run;
+  }
+
+  /** Adds an entry of another run of the same index. */
+  #take(from: EntryRun, place: number): void {
+    const source = from.#order[place] as number;
+    const at = this.count++;
+    if (at + 1 === this.#starts.length) this.#growEntries();
+    const start = this.#used;
+    const sourceStart = from.#starts[source] as number;
+    const end = start + (from.#starts[source + 1] as number) - sourceStart;
+    if (end > this.#bytes.length) this.#growBytes(end);
+    const [bytes, sourceBytes] = [this.#bytes, from.#bytes];
+    for (let i = start, j = sourceStart; i < end; i += 1, j += 1)
+      bytes[i] = sourceBytes[j] as number;
+    this.#used = end;
+    this.#starts[at + 1] = end;
+    this.#rids[at] = from.#rids[source] as number;
+    this.#prefixes[at] = from.#prefixes[source] as number;
+  }
+
+  /** Nothing is added after that: the entries came in the order of their keys. */
+  endInOrder(): void {
+    this.#order = new Uint32Array(this.count);
+    for (let at = 0; at < this.count; at += 1) this.#order[at] = at;
+  }
+
+  /** Leaves out the entries of records that are not wanted; of a run that is in order. */
+  keepOnly(isWanted: (rid: Rid) => boolean): void {
+    const rids = this.#rids;
+    const wanted = this.#order.filter((at) => isWanted(rids[at] as Rid));
+    this.#order = wanted;
+    this.count = wanted.length;
+  }
+
+  /** Puts the next of sorted runs, at places of theirs which it moves, into this one: those of the lowest keys, at most so many. */
+  takeLeast(runs: RunPlace[], countMax: number): void {
+    for (let taken = 0; taken < countMax && runs.length > 0; taken += 1) {
+      const least = runs[0] as RunPlace;
+      this.#take(least.run, least.place);
+      least.place += 1;
+      if (least.place === least.run.count) {
+        runs.shift();
+        continue;
+      }
+      for (let i = 1; i < runs.length && compareHeads(least, runs[i] as RunPlace) > 0; i += 1) {
+        runs[i - 1] = runs[i] as RunPlace;
+        runs[i] = least;
+      }
+    }
+  }
+
+  /** Compares the entry at a place with one of another run. */
+  compareAt(place: number, other: EntryRun, otherPlace: number): number {
+    const at = this.#order[place] as number;
+    const otherAt = other.#order[otherPlace] as number;
+    const difference = (this.#prefixes[at] as number) - (other.#prefixes[otherAt] as number);
+    if (difference !== 0) return difference;
+    const [bytes, otherBytes] = [this.#bytes, other.#bytes];
+    const end = this.#starts[at + 1] as number;
+    const otherEnd = other.#starts[otherAt + 1] as number;
+    let i = (this.#starts[at] as number) + prefixSize;
+    let j = (other.#starts[otherAt] as number) + prefixSize;
+    for (; i < end && j < otherEnd; i += 1, j += 1) {
+      const step = (bytes[i] as number) - (otherBytes[j] as number);
+      if (step !== 0) return step;
+    }
+    return end - i - (otherEnd - j);
   }
 
   /** The components of the entry at a place of the order, and its record. */
@@ -105,6 +191,44 @@ export class EntryRun {
   #growBytes(needed: number): void {
     const length = Math.max(needed, this.#bytes.length * 2);
     this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(length));
+  }
+}
+
+/** How far a run has been gone through. */
+export interface RunPlace {
+  readonly run: EntryRun;
+  place: number;
+}
+
+function compareHeads(a: RunPlace, b: RunPlace): number {
+  return a.run.compareAt(a.place, b.run, b.place);
+}
+
+/** Entries between two turns of the event loop. */
+const entriesPerSlice = 4_096;
+
+/** Goes through sorted runs of one index together, in the order of all their entries. */
+export class RunMerge {
+  readonly #target: IndexTarget;
+  /** Those that have more, by their next entries. */
+  readonly #runs: RunPlace[];
+
+  constructor(target: IndexTarget, runs: readonly EntryRun[]) {
+    this.#target = target;
+    this.#runs = runs.filter(({ count }) => count > 0).map((run) => ({ run, place: 0 }));
+    this.#runs.sort(compareHeads);
+  }
+
+  /** @returns the next entries, in order; undefined when there are no more */
+  async next(countMax: number, timers: Pick<Timers, 'yield'>): Promise<EntryRun | undefined> {
+    if (this.#runs.length === 0) return undefined;
+    const part = new EntryRun(this.#target, countMax);
+    while (part.count < countMax && this.#runs.length > 0) {
+      part.takeLeast(this.#runs, Math.min(entriesPerSlice, countMax - part.count));
+      await timers.yield();
+    }
+    part.endInOrder();
+    return part;
   }
 }
 

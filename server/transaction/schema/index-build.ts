@@ -4,9 +4,10 @@ import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import { areAllMade } from '#index/ordered/derived-pieces.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
-import { EntryRun } from '#storage/bulk/entry-runs.ts';
+import { EntryRun, RunMerge } from '#storage/bulk/entry-runs.ts';
 import type { BuildWatch } from '#storage/commit/index-builds.ts';
 import type { IndexEntry, StorageEngine } from '#storage/engine.ts';
+import type { IndexTarget } from '#storage/index-target.ts';
 import { bucketUnder } from '../read/holding-bucket.ts';
 import { RecordScan } from '../read/record-scan.ts';
 import type { SchemaGate } from './schema-gate.ts';
@@ -17,6 +18,12 @@ import { duplicatedKey } from '../write/unique-claims.ts';
 export const roundRecordsDefault = 32_768;
 /** A text has an entry for each of its words: a round ends with these, too. */
 const roundEntriesMax = 131_072;
+/** Entries that are written in one round, for each record that is looked at in one. */
+const entriesPerRecord = 4;
+/** Entries of several rounds are put in order together: written behind each other they fill pages, and each page is written once. */
+const runBytesMax = 96 * 1024 * 1024;
+/** Records whose entries are made anew in one round. */
+const lateRecordsPerRound = 1_024;
 
 export interface IndexBuildServices {
   readonly engine: StorageEngine;
@@ -38,9 +45,10 @@ interface Place {
 
 /**
  * Fills a `BUILDING` index from the records that were there before it. From the moment the schema has the index, every apply
- * maintains it for the records it changes; here the others are added, in rounds of some thousand records. During a round no
- * commit is in flight, so that what a round reads is what is there; between rounds commits go on. A record changed before its
- * round comes is simply indexed as it is then.
+ * maintains it for the records it changes; here the others are added. In rounds of some thousand records their entries are
+ * gathered, in memory, then put in order, and written in rounds as well. During a round no commit is in flight, so that what a round
+ * reads is what is there; between rounds commits go on. A record changed before its round comes is simply indexed as it is then; of one
+ * changed between its rounds no entry is written any more, and in the end they are made anew.
  *
  * @returns the number of records that were looked at
  * @throws DatabaseError `DuplicatedKey`, `Validation` (NULL_STRATEGY ERROR): the caller drops the index
@@ -50,6 +58,7 @@ export async function buildIndex(
   catalog: Catalog,
   services: IndexBuildServices,
 ): Promise<number> {
+  const { engine, gate, pause } = services;
   const keys = new IndexKeys(definition);
   // Rows are gone through where they lie: whatever types they are given meanwhile, each is passed once.
   const places = catalog
@@ -60,18 +69,31 @@ export async function buildIndex(
   const place: Place = { bucketAt: 0, position: 0 };
   let recordCount = 0;
   let watch: BuildWatch | undefined;
+  const isOver = () => place.bucketAt >= buckets.length;
   try {
-    while (place.bucketAt < buckets.length) {
-      recordCount += await services.gate.exclusively(() => {
-        watch ??= services.engine.watchBuild(definition.id);
-        return round(keys, { buckets, place, watch }, services);
-      });
-      await services.pause();
+    while (!isOver()) {
+      const runs: EntryRun[] = [];
+      for (let bytes = 0; !isOver() && bytes < runBytesMax; ) {
+        const run = new EntryRun(targetOf(definition));
+        recordCount += await gate.exclusively(() => {
+          watch ??= engine.watchBuild(definition.id);
+          return gatherRound(keys, run, { buckets, place, watch }, services);
+        });
+        await run.sort({ yield: pause });
+        runs.push(run.laidOut());
+        bytes += run.byteLength;
+        await pause();
+      }
+      if (watch !== undefined) await write(keys, runs, watch, services);
     }
   } finally {
     watch?.[Symbol.dispose]();
   }
   return recordCount;
+}
+
+function targetOf({ id, unique }: IndexDefinition): IndexTarget {
+  return { id, isUnique: unique, isBuilding: true };
 }
 
 interface Course {
@@ -80,41 +102,123 @@ interface Course {
   readonly watch: BuildWatch;
 }
 
-async function round(
+async function gatherRound(
   keys: IndexKeys,
+  run: EntryRun,
   course: Course,
   services: IndexBuildServices,
 ): Promise<number> {
-  const { engine, formats, runtime } = services;
-  const timer = new SliceTimer(runtime, services.pause);
-  const { run, others, recordCount } = await gather(keys, course, services, timer);
-  await run.sort({ yield: services.pause });
-  if (run.target.isUnique) await requireDistinct(keys, sorted(run), { engine, timer, formats });
-  await engine.addNewEntries(run);
-  if (others.length === 0) return recordCount;
-  others.sort(compare);
-  if (run.target.isUnique) await requireDistinct(keys, others, { engine, timer, formats });
-  await engine.addEntries(run.target.id, run.target.isUnique, others);
+  const timer = new SliceTimer(services.runtime, services.pause);
+  const { others, recordCount } = await gather(keys, run, course, services, timer);
+  await addOthers(keys, others, services, timer);
   return recordCount;
 }
 
+/** Writes what was gathered, but what belongs to records that commits have changed since. */
+async function write(
+  keys: IndexKeys,
+  runs: readonly EntryRun[],
+  watch: BuildWatch,
+  services: IndexBuildServices,
+): Promise<void> {
+  const { engine, gate, formats, runtime, roundRecords, pause } = services;
+  const timer = new SliceTimer(runtime, pause);
+  const late = new Set<Rid>();
+  const isAsGathered = (rid: Rid): boolean => {
+    const isChanged = watch.mayHaveEntries(rid);
+    if (isChanged) late.add(rid);
+    return !isChanged;
+  };
+  const merge = new RunMerge(targetOf(keys.definition), runs);
+  const partEntriesMax = Math.min(roundEntriesMax, roundRecords * entriesPerRecord);
+  const nextPart = () => merge.next(partEntriesMax, { yield: pause });
+  for (let part = await nextPart(); part !== undefined; ) {
+    const current: EntryRun = part;
+    const written = gate.exclusively(async () => {
+      if (watch.mayHaveAny) current.keepOnly(isAsGathered);
+      if (current.target.isUnique)
+        await requireDistinct(keys, sorted(current), { engine, timer, formats });
+      await engine.addNewEntries(current);
+    });
+    // The next ones are made while the disk writes; what goes wrong with them is told behind what goes wrong there.
+    const upcoming = nextPart();
+    upcoming.catch(() => {});
+    await written;
+    part = await upcoming;
+  }
+  const rids = [...late].sort((a, b) => a - b);
+  for (let from = 0; from < rids.length; from += lateRecordsPerRound) {
+    await gate.exclusively(() =>
+      addLate(keys, rids.slice(from, from + lateRecordsPerRound), services, timer),
+    );
+    await pause();
+  }
+}
+
+/** Entries of records as they are now; those that are there already stay. */
+async function addLate(
+  keys: IndexKeys,
+  rids: readonly Rid[],
+  services: IndexBuildServices,
+  timer: SliceTimer,
+): Promise<void> {
+  const types = new Set(services.catalog().withSubtypes(keys.definition.type));
+  const others: IndexEntry[] = [];
+  using snapshot = services.engine.snapshot();
+  for (const rid of rids) {
+    const record = snapshot.record(rid);
+    if (record === undefined || !types.has(record.type)) continue;
+    keys.requireAllowed(record);
+    const take = (key: Uint8Array) => void others.push({ key, rid });
+    const own = keys.keysOrPieces(record);
+    if (areAllMade(own)) own.forEach(take);
+    else await inPieces(own, timer, take);
+    if (timer.isSpent) await timer.pause();
+  }
+  await addOthers(keys, others, services, timer);
+}
+
+async function addOthers(
+  keys: IndexKeys,
+  others: IndexEntry[],
+  { engine, formats }: IndexBuildServices,
+  timer: SliceTimer,
+): Promise<void> {
+  if (others.length === 0) return;
+  const { id, unique } = keys.definition;
+  others.sort(compare);
+  if (unique) await requireDistinct(keys, others, { engine, timer, formats });
+  await engine.addEntries(id, unique, others);
+}
+
+async function inPieces(
+  pieces: Iterable<readonly Uint8Array[]>,
+  timer: SliceTimer,
+  take: (key: Uint8Array) => void,
+): Promise<void> {
+  for (const piece of pieces) {
+    piece.forEach(take);
+    if (timer.isSpent) await timer.pause();
+  }
+}
+
 /**
- * The entries of the next records, moving `place` behind them: a run of those that are new, and `others` of records that commits
+ * The entries of the next records, moving `place` behind them: into the run those that are new, and `others` of records that commits
  * have changed since the build began, few of which are.
  */
 async function gather(
   keys: IndexKeys,
+  run: EntryRun,
   { buckets, place, watch }: Course,
   { engine, catalog, roundRecords }: IndexBuildServices,
   timer: SliceTimer,
 ): Promise<Gathered> {
   using snapshot = engine.snapshot();
-  const { id, unique } = keys.definition;
   const types = new Set(catalog().withSubtypes(keys.definition.type));
-  const run = new EntryRun({ id, isUnique: unique, isBuilding: true });
   const others: IndexEntry[] = [];
   let recordCount = 0;
-  const isFull = () => recordCount >= roundRecords || run.count >= roundEntriesMax;
+  const runCountMax = run.count + roundEntriesMax;
+  const isFull = () => recordCount >= roundRecords || run.count >= runCountMax;
   while (place.bucketAt < buckets.length && !isFull()) {
     const bucket = buckets[place.bucketAt] as BucketId;
     const scan = new RecordScan(snapshot, undefined, {
@@ -138,22 +242,18 @@ async function gather(
           else others.push({ key, rid });
         };
         const own = keys.keysOrPieces(record);
+        // No promise for each record.
         if (areAllMade(own)) own.forEach(take);
-        else
-          for (const piece of own) {
-            piece.forEach(take);
-            if (timer.isSpent) await timer.pause();
-          }
+        else await inPieces(own, timer, take);
       }
       place.position = positionOf(rid) + 1;
       if ((recordCount & 63) === 63 && timer.isSpent) await timer.pause();
     }
   }
-  return { run, others, recordCount };
+  return { others, recordCount };
 }
 
 interface Gathered {
-  readonly run: EntryRun;
   readonly others: IndexEntry[];
   readonly recordCount: number;
 }
