@@ -5,8 +5,8 @@ import { ConflictLanes } from '#database/attempt/conflict-lanes.ts';
 import { type RetryPolicy, runWithRetries } from '#database/attempt/retry.ts';
 import { ManualRuntime, settle } from './support/manual-runtime.ts';
 
-function policy(runtime: ManualRuntime, changes: Partial<RetryPolicy> = {}): RetryPolicy {
-  return {
+function policy(runtime: ManualRuntime, changes: Partial<RetryPolicy> = {}): () => RetryPolicy {
+  return () => ({
     attemptCountMax: 3,
     delayMs: 100,
     conflictWaitMs: 5_000,
@@ -14,7 +14,7 @@ function policy(runtime: ManualRuntime, changes: Partial<RetryPolicy> = {}): Ret
     check: () => {},
     runtime,
     ...changes,
-  };
+  });
 }
 
 const conflict = (): DatabaseError => new DatabaseError('ConcurrentModification', 'changed');

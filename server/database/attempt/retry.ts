@@ -2,7 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { ConflictLanes, Lane } from './conflict-lanes.ts';
 
-export interface RetryPolicy {
+export interface RetryPolicy<T = unknown> {
   /** Attempts that may reach the log; 0 and 1 both mean a single attempt (http-api.md 6.1). */
   readonly attemptCountMax: number;
   /** Base of the pause between attempts, milliseconds (`service.txRetryDelay`). */
@@ -11,10 +11,10 @@ export interface RetryPolicy {
   readonly conflictWaitMs: number;
   /** Where statements of the database wait for transactions in their way. */
   readonly lanes: ConflictLanes;
+  /** Runs it once more after it has made what an attempt failed for want of, which counts as no attempt; undefined for other errors. */
+  readonly supplied?: ((error: unknown) => Promise<T> | undefined) | undefined;
   /** Looked at before each new attempt. @throws DatabaseError when the statement is over */
   readonly check: () => void;
-  /** Called once, when nothing is tried any more. */
-  readonly ended?: () => void;
   readonly runtime: Runtime;
 }
 
@@ -25,14 +25,21 @@ export interface RetryPolicy {
  * executed again at once, which counts as no attempt, since nothing was tried with the log; many writers of one record so
  * come one after the other. Other retryable errors are retried after `delayMs` times a random factor that grows;
  * `DuplicatedKey` once. With a single attempt nothing is executed twice, as the contract promises of `retries: 1`.
+ *
+ * @param policy asked for when an attempt has failed: every commit comes by here, few fail
+ * @param ended called once, when nothing is tried any more
  */
-export function runWithRetries<T>(attempt: () => Promise<T>, policy: RetryPolicy): Promise<T> {
+export function runWithRetries<T>(
+  attempt: () => Promise<T>,
+  policy: () => RetryPolicy<T>,
+  ended?: () => void,
+): Promise<T> {
   return attempt().then(
     (result) => {
-      policy.ended?.();
+      ended?.();
       return result;
     },
-    (error: unknown) => runAgain(error, attempt, policy).finally(policy.ended),
+    (error: unknown) => runAgain(error, attempt, policy()).finally(ended),
   );
 }
 
@@ -40,7 +47,7 @@ export function runWithRetries<T>(attempt: () => Promise<T>, policy: RetryPolicy
 async function runAgain<T>(
   failure: unknown,
   attempt: () => Promise<T>,
-  policy: RetryPolicy,
+  policy: RetryPolicy<T>,
 ): Promise<T> {
   const { clock } = policy.runtime;
   let error = failure;
@@ -49,6 +56,12 @@ async function runAgain<T>(
   let waitUntilMs: number | undefined;
   let lane: Lane | undefined;
   for (;;) {
+    try {
+      const supplied = policy.supplied?.(error);
+      if (supplied !== undefined) return await supplied;
+    } catch (next) {
+      error = next;
+    }
     if (!(error instanceof DatabaseError) || !error.mayRunAgain) throw error;
     if (policy.attemptCountMax <= 1) throw error;
     if (error.blockedBy !== undefined) {

@@ -214,14 +214,14 @@ export class TransactionStream implements InsertStream {
         throw error;
       }
     };
-    return runWithRetries(attempt, {
+    return runWithRetries(attempt, () => ({
       attemptCountMax,
       delayMs: retryDelayMs,
       conflictWaitMs,
       lanes: this.#lanes,
       check: () => this.#options.requireOpen(),
       runtime: this.#options.runtime,
-    });
+    }));
   }
 
   async #commit(transaction: Transaction): Promise<void> {

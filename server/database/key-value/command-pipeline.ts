@@ -294,14 +294,17 @@ export class CommandPipeline {
     const { limits, options, watch } = order;
     if (options.isAborted ?? options.signal.aborted)
       return Promise.reject(new DatabaseError('Cancelled', 'the client has left'));
-    return runWithRetries(() => this.#attempt(commands, order, replayKey), {
-      attemptCountMax: options.retries ?? limits.attemptCountMax,
-      delayMs: limits.retryDelayMs,
-      conflictWaitMs: limits.conflictWaitMs,
-      lanes: this.#options.lanes,
-      check: () => watch.check(),
-      runtime: this.#options.runtime,
-    });
+    return runWithRetries(
+      () => this.#attempt(commands, order, replayKey),
+      () => ({
+        attemptCountMax: options.retries ?? limits.attemptCountMax,
+        delayMs: limits.retryDelayMs,
+        conflictWaitMs: limits.conflictWaitMs,
+        lanes: this.#options.lanes,
+        check: () => watch.check(),
+        runtime: this.#options.runtime,
+      }),
+    );
   }
 
   /** Records and transient keys are changed together: nobody gets at the keys while the records are committed. */

@@ -250,14 +250,14 @@ export class ScriptRunner {
       }
     };
     try {
-      await runWithRetries(attempt, {
+      await runWithRetries(attempt, () => ({
         attemptCountMax: mayRepeat ? step.attemptCount : 1,
         delayMs: limits.retryDelayMs,
         conflictWaitMs: limits.conflictWaitMs,
         lanes,
         check: () => watch.check(),
         runtime,
-      });
+      }));
     } catch (error) {
       // What was written before BEGIN is lost with a failed commit: then the script as a whole has failed.
       if (!mayRepeat || !isRetryable(error)) throw error;

@@ -185,14 +185,17 @@ export class StatementPipeline {
     settle();
     // The first attempt begins in the state in which it was admitted.
     let admitted: CompiledStatement | undefined = compiled;
-    return this.#retried(order, (again) => {
-      const attempt = this.#attempt(again, admitted);
-      admitted = undefined;
-      return attempt.catch((error: unknown) => {
-        if (missingIn(error) === undefined) throw error;
-        return this.#types.again(error, () => this.#attempt(again, undefined), options.principal);
-      });
-    });
+    return this.#retried(
+      order,
+      (again) => {
+        const attempt = this.#attempt(again, admitted);
+        admitted = undefined;
+        return attempt;
+      },
+      (error) =>
+        missingIn(error) &&
+        this.#types.again(error, () => this.#attempt(order, undefined), options.principal),
+    );
   }
 
   /** The statement, if the caller may run it. What is refused here was not begun. */
@@ -239,19 +242,27 @@ export class StatementPipeline {
   }
 
   /** A statement that commits by itself. Each one comes by here: an `await` would cost it a microsecond, here and below. */
-  #retried(order: Order, attempt: (order: Order) => Promise<ResultStream>): Promise<ResultStream> {
+  #retried(
+    order: Order,
+    attempt: (order: Order) => Promise<ResultStream>,
+    supplied?: (error: unknown) => Promise<ResultStream> | undefined,
+  ): Promise<ResultStream> {
     const { limits, options, watch } = order;
     if (options.isAborted ?? options.signal.aborted)
       return Promise.reject(new DatabaseError('Cancelled', 'the client has left'));
-    return runWithRetries(() => attempt(order), {
-      attemptCountMax: options.retries ?? limits.attemptCountMax,
-      delayMs: limits.retryDelayMs,
-      conflictWaitMs: limits.conflictWaitMs,
-      lanes: this.#lanes,
-      check: () => watch.check(),
-      ended: () => watch.finish(),
-      runtime: this.#options.runtime,
-    });
+    return runWithRetries(
+      () => attempt(order),
+      () => ({
+        attemptCountMax: options.retries ?? limits.attemptCountMax,
+        delayMs: limits.retryDelayMs,
+        conflictWaitMs: limits.conflictWaitMs,
+        lanes: this.#lanes,
+        check: () => watch.check(),
+        supplied,
+        runtime: this.#options.runtime,
+      }),
+      () => watch.finish(),
+    );
   }
 
   /** @param admitted the statement, when it was admitted in the newest state */

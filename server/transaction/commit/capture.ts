@@ -62,6 +62,7 @@ function* inSlices(
 }
 
 const noVertices: ReadonlySet<Rid> = new Set();
+const noneEmptied: ReadonlyMap<Rid, number> = new Map();
 
 /** A write set under construction. */
 class Capture {
@@ -113,7 +114,7 @@ class Capture {
       restored: this.#restored,
       requiredVertices: overlay.requiredVertices,
       touchedVertices: this.#touchedVertices ?? noVertices,
-      deletedVertices: writer.emptiedVertices,
+      deletedVertices: writer.emptiedVertices ?? noneEmptied,
       claims: writer.claims.all,
       oldestRead: writer.oldestRead ?? (0 as LogIndex),
       changed: (rid, index) => writer.changed(rid, index),

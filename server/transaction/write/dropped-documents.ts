@@ -18,7 +18,8 @@ export function droppedDocuments(
 
 /** The buckets of documents that a transaction wrote to and then dropped: what it did there is gone, and no other record knows of it. */
 export class DroppedDocuments {
-  readonly #buckets = new Set<BucketId>();
+  /** Undefined in nearly every transaction. */
+  #buckets: Set<BucketId> | undefined;
 
   /** Also where somebody goes back to a place before the drop, it does not come up again. */
   async forget(
@@ -27,6 +28,7 @@ export class DroppedDocuments {
     timers: Pick<Timers, 'yield'>,
   ): Promise<void> {
     if (buckets.length === 0) return;
+    this.#buckets ??= new Set();
     for (const bucket of buckets) {
       overlay.forgetDocuments(bucket);
       this.#buckets.add(bucket);
@@ -36,7 +38,8 @@ export class DroppedDocuments {
 
   /** The changes without those to what is gone. */
   without(changes: readonly RecordChange[]): readonly RecordChange[] {
-    if (this.#buckets.size === 0) return changes;
-    return changes.filter(({ record }) => !this.#buckets.has(bucketOf(record.rid)));
+    const dropped = this.#buckets;
+    if (dropped === undefined) return changes;
+    return changes.filter(({ record }) => !dropped.has(bucketOf(record.rid)));
   }
 }

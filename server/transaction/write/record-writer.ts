@@ -68,7 +68,7 @@ const bothDirections: readonly Direction[] = ['out', 'in'];
 export class RecordWriter implements KeyClaimer {
   readonly claims: UniqueClaims;
   /** Deleted stored vertices: the number of edges they had in the committed state they were deleted from. */
-  readonly emptiedVertices = new Map<Rid, number>();
+  emptiedVertices: Map<Rid, number> | undefined;
   /** The oldest committed state that a base version, required vertex or free key was taken from. */
   oldestRead: LogIndex | undefined;
   readonly #services: WriteServices;
@@ -524,11 +524,13 @@ export class RecordWriter implements KeyClaimer {
   }
 
   #noteEmptied(vertex: Rid, edgeCount: number): void {
-    const before = this.emptiedVertices.get(vertex);
-    this.emptiedVertices.set(vertex, edgeCount);
+    this.emptiedVertices ??= new Map();
+    const emptied = this.emptiedVertices;
+    const before = emptied.get(vertex);
+    emptied.set(vertex, edgeCount);
     this.#overlay.undo?.add(() => {
-      if (before === undefined) this.emptiedVertices.delete(vertex);
-      else this.emptiedVertices.set(vertex, before);
+      if (before === undefined) emptied.delete(vertex);
+      else emptied.set(vertex, before);
     });
   }
 

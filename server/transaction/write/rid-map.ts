@@ -69,7 +69,8 @@ export class RidMap<V> {
 
   /** Calls `visit` with every value; in no order. */
   forEach(visit: (value: V) => void): void {
-    for (const [, table] of this.#tables()) table.forEach(visit);
+    if (this.#buckets === undefined) this.#last?.forEach(visit);
+    else for (const table of this.#buckets.values()) table.forEach(visit);
   }
 
   #table(bucket: BucketId): PositionTable<V> | undefined {

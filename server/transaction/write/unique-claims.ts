@@ -30,6 +30,8 @@ export interface Undoing {
   readonly undo: UndoLog | undefined;
 }
 
+const noClaims: ReadonlyMap<string, UniqueClaim> = new Map();
+
 /** Looked through in one turn. */
 const claimsPerTurn = 8_192;
 
@@ -50,9 +52,10 @@ export interface KeyHolders {
 export class UniqueClaims {
   /** Set while a changed record may have a key that its holder gives up later; `settle` follows. */
   defers = false;
-  readonly #claims = new Map<string, UniqueClaim>();
+  /** Undefined until the first one: most transactions claim nothing. */
+  #claims: Map<string, UniqueClaim> | undefined;
   #contests: Contest[] = [];
-  readonly #dropped = new Set<BucketId>();
+  #dropped: Set<BucketId> | undefined;
   /** So many of them are judged. */
   #judgedCount = 0;
   readonly #formats: TemporalFormats;
@@ -65,17 +68,17 @@ export class UniqueClaims {
   }
 
   get size(): number {
-    return this.#claims.size;
+    return this.#claims?.size ?? 0;
   }
 
   /** By `claimText`. */
   get all(): ReadonlyMap<string, UniqueClaim> {
-    return this.#claims;
+    return this.#claims ?? noClaims;
   }
 
   /** The record of this transaction that claims the key. */
   holderOf(index: IndexDefinition, key: Uint8Array): Rid | undefined {
-    return this.#claims.size === 0 ? undefined : this.#claims.get(claimText(index, key))?.rid;
+    return this.#claims?.get(claimText(index, key))?.rid;
   }
 
   /**
@@ -170,30 +173,37 @@ export class UniqueClaims {
 
   /** The record is deleted: its keys are free again. */
   release(keys: IndexKeys, rid: Rid, before: KeySource): void {
-    if (this.#claims.size === 0) return;
+    if (this.#claims === undefined) return;
     for (const key of keys.keysOf(before)) this.#giveUp(claimText(keys.definition, key), rid);
   }
 
   /** Forgets the keys of all records in buckets that are dropped: going back does not bring them up again. */
   *forget(buckets: ReadonlySet<BucketId>): Generator<undefined, void, undefined> {
+    this.#dropped ??= new Set();
     for (const bucket of buckets) this.#dropped.add(bucket);
+    const claims = this.#claims ?? new Map<string, UniqueClaim>();
     let count = 0;
-    for (const [text, { rid }] of this.#claims) {
-      if (buckets.has(bucketOf(rid))) this.#claims.delete(text);
+    for (const [text, { rid }] of claims) {
+      if (buckets.has(bucketOf(rid))) claims.delete(text);
       count += 1;
       if (count % claimsPerTurn === 0) yield;
     }
   }
 
   #putBack(text: string, claim: UniqueClaim | undefined): void {
-    if (claim === undefined || this.#dropped.has(bucketOf(claim.rid))) this.#claims.delete(text);
-    else this.#claims.set(text, claim);
+    if (claim === undefined || this.#dropped?.has(bucketOf(claim.rid))) this.#claims?.delete(text);
+    else this.#put(text, claim);
+  }
+
+  #put(text: string, claim: UniqueClaim): void {
+    this.#claims ??= new Map();
+    this.#claims.set(text, claim);
   }
 
   #giveUp(text: string, rid: Rid): void {
-    const claim = this.#claims.get(text);
+    const claim = this.#claims?.get(text);
     if (claim?.rid !== rid) return;
-    this.#claims.delete(text);
+    this.#claims?.delete(text);
     this.#undoing.undo?.add(() => this.#putBack(text, claim));
   }
 
@@ -204,17 +214,17 @@ export class UniqueClaims {
     if (holder !== undefined) throw duplicatedKey(keys, key, record, holder, this.#formats);
     const { undo } = this.#undoing;
     if (undo !== undefined) this.#noteClaim(undo, text);
-    this.#claims.set(text, { keys, key, rid, seenAt: holders.snapshot.index });
+    this.#put(text, { keys, key, rid, seenAt: holders.snapshot.index });
   }
 
   #noteClaim(undo: UndoLog, text: string): void {
-    const before = this.#claims.get(text);
+    const before = this.#claims?.get(text);
     undo.add(() => this.#putBack(text, before));
   }
 
   /** Another record that has the key. */
   #holder({ keys, key, text, rid }: Contest, holders: KeyHolders): Rid | undefined {
-    const claimed = this.#claims.get(text);
+    const claimed = this.#claims?.get(text);
     if (claimed !== undefined && claimed.rid !== rid) return claimed.rid;
     const stored = holders.snapshot.uniqueEntry(keys.definition.id, key);
     const isTaken = stored !== undefined && stored !== rid && hasKey(keys, stored, key, holders);

@@ -1,6 +1,8 @@
+import type { TypeDefinition } from '#catalog/catalog.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, TypeId } from '#core/value/rid.ts';
+import type { ValueMap } from '#core/value/value.ts';
 import { vetoed } from '#transaction/trigger/trigger-runner.ts';
 import type { Dialect, Slot } from '../../algebra/expression.ts';
 import type { CompiledAssignment } from './assignments.ts';
@@ -12,7 +14,7 @@ import {
   type Pulled,
 } from '../operator.ts';
 import { RecordDraft } from './record-draft.ts';
-import { RecordMaker } from './record-maker.ts';
+import { RecordMaker, type RecordPlace } from './record-maker.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 import { transactionOf } from './writing.ts';
 
@@ -79,9 +81,10 @@ type InserterOptions = Pick<
 >;
 
 /** Inserts documents or vertices of one type during one statement. */
-export class RecordInserter {
+export class RecordInserter implements RecordPlace {
   readonly #options: InserterOptions;
   readonly #context: ExecutionContext;
+  readonly #type: TypeDefinition;
   readonly #maker: RecordMaker;
 
   /** @throws DatabaseError `IllegalArgument` for an edge type: edges need their ends */
@@ -94,16 +97,20 @@ export class RecordInserter {
         'IllegalArgument',
         `Cannot insert into edge type '${type.name}' without endpoints; use CREATE EDGE`,
       );
-    const { bucket } = options;
-    this.#maker = new RecordMaker(options, context, type, {
-      begin: () => RecordDraft.ofNew(type),
-      write: (properties) => {
-        const transaction = transactionOf(context);
-        return type.kind === 'vertex'
-          ? transaction.insertVertex(type.id, properties, bucket)
-          : transaction.insertDocument(type.id, properties, bucket);
-      },
-    });
+    this.#type = type;
+    this.#maker = new RecordMaker(options, context, type, this);
+  }
+
+  begin(): RecordDraft {
+    return RecordDraft.ofNew(this.#type);
+  }
+
+  write(properties: ValueMap): StoredRecord {
+    const transaction = transactionOf(this.#context);
+    const { id, kind } = this.#type;
+    return kind === 'vertex'
+      ? transaction.insertVertex(id, properties, this.#options.bucket)
+      : transaction.insertDocument(id, properties, this.#options.bucket);
   }
 
   /** To be asked before each row: the work of this turn is done. */
