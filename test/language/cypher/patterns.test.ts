@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { cypherFrontend } from '#language/cypher/frontend.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import { rules } from '#query/optimizer/rules.ts';
+import { openTestDatabase } from '#test/database/support/open-test-database.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import {
@@ -249,4 +250,54 @@ test('relationships between any nodes are counted as each node tells them', asyn
         expected,
         `${text} without ${[...disabled].join()}`,
       );
+});
+
+test('steps to bound nodes name each relationship once, however often the nodes come', async (context) => {
+  const engine = await openTestDatabase();
+  context.after(() => engine.close());
+  const ends = Array.from({ length: 60 }, (_, at) => [(at * at) % 7, (at * 3 + (at >> 2)) % 7]);
+  await engine.run('UNWIND range(0, 6) AS i CREATE (:N {i: i})', {}, {}, 'cypher');
+  for (const [at, [from, to]] of ends.entries())
+    await engine.run(
+      `MATCH (a:N {i: ${from}}), (b:N {i: ${to}}) CREATE (a)-[:R {at: ${at}}]->(b)`,
+      {},
+      {},
+      'cypher',
+    );
+  const between = (a: number, b: number): readonly number[] =>
+    ends.flatMap(([from, to], at) =>
+      (from === a && to === b) || (from === b && to === a) ? [at] : [],
+    );
+  const nodes = [0, 1, 2, 3, 4, 5, 6];
+  const pairs = nodes.flatMap((a) => nodes.flatMap((b) => between(a, b)));
+  const triangles = nodes.flatMap((a) =>
+    nodes.flatMap((b) =>
+      nodes.flatMap((c) =>
+        between(a, b).flatMap((ab) =>
+          between(b, c).flatMap((bc) =>
+            between(c, a).filter((ca) => ab !== bc && bc !== ca && ab !== ca),
+          ),
+        ),
+      ),
+    ),
+  );
+  const sum = (numbers: readonly number[]): number => numbers.reduce((x, y) => x + y, 0);
+  assert.deepEqual(
+    await engine.run(
+      'MATCH (a:N) MATCH (b:N) MATCH (a)-[r:R]-(b) RETURN count(r) AS n, sum(r.at) AS s',
+      {},
+      {},
+      'cypher',
+    ),
+    [{ n: pairs.length, s: sum(pairs) }],
+  );
+  assert.deepEqual(
+    await engine.run(
+      'MATCH (a:N) MATCH (b:N) MATCH (c:N) MATCH (a)-[:R]-(b)-[:R]-(c)-[r:R]-(a) RETURN count(r) AS n, sum(r.at) AS s',
+      {},
+      {},
+      'cypher',
+    ),
+    [{ n: triangles.length, s: sum(triangles) }],
+  );
 });

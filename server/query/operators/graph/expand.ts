@@ -232,6 +232,8 @@ export class ExpandIntoOperator implements PhysicalOperator {
   #tableFor: ExecutionContext['regexBudget'] | undefined;
   #rowsLeft = 0;
   readonly #walked: WalkedEdges | undefined;
+  /** Which edge leads to the neighbour matters, not their number alone. */
+  readonly #namesEdges: boolean;
 
   constructor(
     options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
@@ -241,6 +243,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.#options = options;
     const tables = tablesOf(options);
     this.#walked = WalkedEdges.of(options.unlike);
+    this.#namesEdges = options.edge !== undefined || this.#walked !== undefined;
     this.#neighbours = new NeighbourCursor(options.move, tables);
     this.#reversed = options.reversed && new NeighbourCursor(options.reversed, tables);
     this.#walking = this.#neighbours;
@@ -308,8 +311,10 @@ export class ExpandIntoOperator implements PhysicalOperator {
       this.#table = new NeighbourTable(this.#neighbours, this.#sourceDegree);
     }
     if (this.#table !== undefined) {
-      this.#rowsLeft = this.#table.countOf(target);
-      return;
+      const count = this.#table.countOf(target);
+      if (!this.#namesEdges) this.#rowsLeft = count;
+      // Edges stand in the lists alone, which are walked for what is linked.
+      if (!this.#namesEdges || count === 0) return;
     }
     this.#isWalking = true;
     this.#walking = this.#neighbours;
@@ -339,19 +344,14 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.#sourceDegree = this.#neighbours.remainingDegree();
   }
 
-  /**
-   * Looking for ends has cost as much as the table does. A statement that writes may change what the table says, and the
-   * edges themselves are not in it.
-   */
+  /** Looking for ends has cost as much as the table does. A statement that writes may change what the table says. */
   #isTableWorthIt(): boolean {
     const { transaction } = this.#context as ExecutionContext;
-    const { edge, move } = this.#options;
+    const { move } = this.#options;
     return (
       this.#walkedSteps > this.#sourceDegree * 2 &&
       this.#sourceDegree <= tabledNeighboursMax &&
       transaction === undefined &&
-      edge === undefined &&
-      this.#walked === undefined &&
       (move.kind === 'vertex' || move.kind === 'edge')
     );
   }

@@ -83,6 +83,7 @@ export class NeighbourCursor {
 
   /** Edges from a vertex to itself, of vertices that were asked for their degree in this execution; made for the first of them. */
   #loops: Map<Rid, number> | undefined;
+  #loopsFor: ExecutionContext['regexBudget'] | undefined;
 
   readonly #typeCheck: TypeCheck | undefined;
   /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
@@ -113,13 +114,20 @@ export class NeighbourCursor {
 
   /** Begins an execution, or goes on with one. */
   use(context: ExecutionContext): void {
-    this.#loops?.clear();
+    if (this.#loops !== undefined) this.#forgetLoops(context, this.#loops);
     if (this.#tables === undefined || this.#tablesFor === context.regexBudget) return;
     this.leave();
     this.#tablesFor = context.regexBudget;
     this.#looksLeft = looksMin;
     this.#isThresholdKnown = false;
     this.#madeSeen = this.#tables.madeCount;
+  }
+
+  /** Inside of an Apply it is used for each outer row, and only what a statement writes changes loops meanwhile. */
+  #forgetLoops({ regexBudget, transaction }: ExecutionContext, loops: Map<Rid, number>): void {
+    if (this.#loopsFor === regexBudget && transaction === undefined) return;
+    this.#loopsFor = regexBudget;
+    if (loops.size > 0) loops.clear();
   }
 
   /** Lets go of what belongs to an execution that is over. */
