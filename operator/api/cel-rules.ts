@@ -109,7 +109,6 @@ const notYetRules: readonly ValidationRule[] = [
     'the server of this version has no plugins but redis and prometheus, which has neither port nor settings of its own',
     'leave the others out or set enabled to false',
   ),
-  notYet('spec', 'recovery.quorum', '!has(self.recovery.quorum)', later, 'leave it out'),
   notYet(
     'spec.bootstrap',
     'empty.formation',

@@ -10,6 +10,9 @@ export interface RaftAnswer {
   readonly leaderId: string | undefined;
   readonly term: number;
   readonly commitIndex: number | undefined;
+  /** Where its log ends: place and term of the last entry. */
+  readonly lastIndex: number | undefined;
+  readonly lastTerm: number | undefined;
   /** Of the disk of the member that answers. */
   readonly storageId: string | undefined;
   readonly configurationIndex: number | undefined;
@@ -50,6 +53,8 @@ export function parseRaftAnswer(body: string): RaftAnswer {
     leaderId: textOf(given['leaderId']),
     term: numberOf(given['currentTerm']) ?? 0,
     commitIndex: numberOf(given['commitIndex']),
+    lastIndex: numberOf(given['lastLogIndex']),
+    lastTerm: numberOf(given['lastLogTerm']),
     storageId: textOf(given['storageId']),
     configurationIndex: numberOf(given['configurationIndex']),
     isJoint: given['joint'] === true,

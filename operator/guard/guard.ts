@@ -41,6 +41,12 @@ interface MembersFile {
   readonly replicated?: boolean;
   /** Ordinals that never lead. */
   readonly followers?: readonly number[];
+  /** A lost quorum is given up: one member goes on alone, the others wait for it. */
+  readonly recovery?: {
+    readonly token: string;
+    readonly survivor: number;
+    readonly step: 'stop' | 'survive';
+  };
   readonly members: Readonly<
     Record<string, { readonly state: string; readonly incarnation: number }>
   >;
@@ -51,6 +57,7 @@ const directories = ['databases', 'config', 'backups'] as const;
 /** Names of the settings by which a member forms a group or joins one. */
 const startModeKey = 'service.ha.startMode';
 const roleKey = 'service.ha.serverRole';
+const recoveryKey = 'service.ha.quorumRecovery';
 
 /** @throws Error when the volume or the record cannot be read; the pod then tries again */
 export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
@@ -61,6 +68,8 @@ export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
     await readFile(join(inputs.members, 'members.json'), 'utf8'),
   ) as MembersFile;
   const marker = await readMarker(inputs.volume);
+  const recovering = judgeRecovery(inputs.podName, ordinal, record, marker);
+  if (recovering !== undefined) return recovering;
   const verdict = await judge({ inputs, ordinal, record, marker });
   if (!verdict.mayStart) return verdict;
   await mkdir(join(inputs.raftVolume ?? inputs.volume, 'raft'), {
@@ -71,10 +80,31 @@ export async function guardVolume(inputs: GuardInputs): Promise<GuardVerdict> {
     ? {
         [startModeKey]: verdict.startMode ?? 'auto',
         ...(record.followers?.includes(ordinal) ? { [roleKey]: 'replica' } : undefined),
+        ...(record.recovery === undefined ? undefined : { [recoveryKey]: record.recovery.token }),
       }
     : undefined;
   await installFiles({ ...inputs, directories, ...(settings && { settings }) });
   return verdict;
+}
+
+/** @returns undefined when it may be looked at as ever: there is no recovery, or this is who goes on alone */
+function judgeRecovery(
+  podName: string,
+  ordinal: number,
+  { clusterId, recovery }: MembersFile,
+  marker: Marker | undefined,
+): GuardVerdict | undefined {
+  if (recovery === undefined) return undefined;
+  const { survivor, step } = recovery;
+  const refuse = (why: string) => ({
+    mayStart: false,
+    message: `QuorumRecovery: ${podName} ${why}`,
+  });
+  if (step === 'stop') return refuse('waits until all members have stopped');
+  if (ordinal !== survivor)
+    return refuse(`waits until ordinal ${survivor} leads; its volume is left as it is`);
+  const isOwn = marker?.clusterId === clusterId && marker.ordinal === ordinal;
+  return isOwn ? undefined : refuse('has no data of this cluster and cannot go on alone');
 }
 
 interface Case {

@@ -75,6 +75,10 @@ export interface Draft {
   /** A member does not serve. */
   isMemberDown: boolean;
   incidentToken: string | undefined;
+  /** A lost quorum; the token when it may be given up. */
+  quorum:
+    | { readonly since: string; readonly candidates: readonly string[]; readonly token?: string }
+    | undefined;
   readonly warnings: Trouble[];
   readonly events: EventNote[];
   againAfterMs: number | undefined;
@@ -177,6 +181,7 @@ export function makeDraft(pass: Pass): Draft {
     isScaling: false,
     isMemberDown: false,
     incidentToken: undefined,
+    quorum: undefined,
     warnings: [],
     events: [],
     againAfterMs: undefined,

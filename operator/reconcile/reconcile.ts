@@ -22,6 +22,7 @@ import { decideRecord, handleIncident } from './steps/guard-record.ts';
 import { labelClaims } from './steps/label-claims.ts';
 import { labelPod } from './steps/label-pod.ts';
 import { changeMembership } from './steps/membership.ts';
+import { noteQuorum, recoverQuorum } from './steps/recover-quorum.ts';
 import { retireClaims } from './steps/retire-claims.ts';
 import { roll } from './steps/roll.ts';
 import { rotateRootPassword } from './steps/root-password.ts';
@@ -49,6 +50,7 @@ const steps: readonly Step[] = [
   applySettings,
   growStorage,
   handleIncident,
+  recoverQuorum,
   bringData,
   changeMembership,
   retireClaims,
@@ -83,6 +85,7 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   const pass = makePass(seen, parsed.spec, nowMs);
   const draft = makeDraft(pass);
   noteBackups(pass, draft);
+  noteQuorum(pass, draft);
   const isPaused = pass.annotations[annotationKeys.reconcile] === 'paused';
   const mode: Mode = { isPaused: isPaused && !isDeleting, isDeleting };
   const isUnderstood = checkWords(pass, draft);

@@ -5,6 +5,7 @@ import { annotationKeys } from '../api/names.ts';
 import type { ObservedMember } from '../api/observation.ts';
 import { lastBackupCondition } from './backup-status.ts';
 import { majority, memberIsUp } from './group/group-view.ts';
+import { lacksQuorum } from './group/lost-quorum.ts';
 import type { GroupView } from './group/group-view.ts';
 import { contributing } from './group/predicates.ts';
 import { hasPods } from './pass.ts';
@@ -14,6 +15,7 @@ import { hasCertificates, servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, podProblem } from '../resources/pod-state.ts';
 import { isUnsupported } from './steps/apply-settings.ts';
+import { factsOf } from './steps/recover-quorum.ts';
 
 /*
  * The status of a look (operator.md 3.5, 3.6): `Ready` is always there; `Reconciling` and `Stalled` are there only when true,
@@ -58,16 +60,7 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
       token: names.token,
       ...certificateSecrets(pass),
     },
-    recovery:
-      draft.incidentToken === undefined
-        ? undefined
-        : {
-            incidentToken: draft.incidentToken,
-            since:
-              previous.recovery?.incidentToken === draft.incidentToken
-                ? previous.recovery.since
-                : iso(pass),
-          },
+    recovery: recoveryOf(pass, draft),
     applied: {
       ...draft.applied,
       restartHash: pass.restartHash,
@@ -82,6 +75,20 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
 
 function iso({ nowMs }: Pass): string {
   return new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** A lost quorum is told of before a volume: nothing is approved without it. */
+function recoveryOf(pass: Pass, { quorum, incidentToken }: Draft): ClusterStatus['recovery'] {
+  const { recovery } = pass.previous;
+  if (quorum !== undefined)
+    return pruned({
+      incidentToken: quorum.token,
+      since: quorum.since,
+      candidates: [...quorum.candidates],
+    });
+  if (incidentToken === undefined) return undefined;
+  const isKnown = recovery?.incidentToken === incidentToken;
+  return pruned({ incidentToken, since: isKnown ? recovery.since : iso(pass) });
 }
 
 function upgradeOf({ wantedImage }: Pass, draft: Draft): ClusterStatus['upgrade'] {
@@ -261,7 +268,7 @@ function phaseOf(pass: Pass, draft: Draft, { isPaused, isDeleting }: Mode): stri
   if (draft.storage !== undefined && draft.storage.reason !== 'NotExpandable') return 'Resizing';
   if (isWhole(pass)) return 'Running';
   if (draft.lastGoodImage === undefined) return 'Creating';
-  return lacksQuorum(pass) ? 'NoQuorum' : 'Degraded';
+  return lacksQuorum(factsOf(pass)) ? 'NoQuorum' : 'Degraded';
 }
 
 function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCondition[] {
@@ -310,14 +317,6 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
   return found;
 }
 
-/** The other voters do not answer: there are more of them than of those that do. */
-function lacksQuorum({ seen, group, previous, isReplicated }: Pass): boolean {
-  if (!isReplicated || group.kind !== 'unknown') return false;
-  const voters = previous.voters ?? 0;
-  const answering = seen.members.filter(({ raft }) => raft !== undefined).length;
-  return voters > 1 && answering < majority(voters);
-}
-
 function availableCondition(pass: Pass, isHibernated: boolean): WantedCondition {
   if (isHibernated) return untruth('Available', 'Hibernated', 'no member is ready');
   const { group, seen } = pass;
@@ -325,7 +324,7 @@ function availableCondition(pass: Pass, isHibernated: boolean): WantedCondition 
     return truth('Available', 'LeaderReady', 'a leader is there and a majority follows it');
   if (isAvailable(pass))
     return truth('Available', 'LeaderReady', 'the member answers and takes writes');
-  if (!lacksQuorum(pass))
+  if (!lacksQuorum(factsOf(pass)))
     return untruth(
       'Available',
       'NoLeader',
@@ -434,7 +433,7 @@ function notWhole(pass: Pass): WantedCondition {
   const { seen, group, wanted } = pass;
   const down = seen.members.slice(0, Math.max(1, wanted)).find((member) => !memberIsUp(member));
   if (down === undefined)
-    return untruth('Ready', lacksQuorum(pass) ? 'NoQuorum' : 'NoLeader', group.why);
+    return untruth('Ready', lacksQuorum(factsOf(pass)) ? 'NoQuorum' : 'NoLeader', group.why);
   const message = podProblem(down.pod)?.message;
   const subject = wanted <= 1 ? 'the member' : down.name;
   return untruth('Ready', 'MemberUnhealthy', message ?? `${subject} is not ready`);

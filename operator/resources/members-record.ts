@@ -23,6 +23,12 @@ const membersRecord = z.object({
   followers: z.array(z.int()).optional(),
   /** The data of `spec.bootstrap.fromBackup` are here: they are never restored again. */
   restored: z.boolean().optional(),
+  /** A person approved that a lost quorum is given up: who goes on alone, and whether all have stopped. */
+  recovery: z
+    .object({ token: z.string(), survivor: z.int(), step: z.enum(['stop', 'survive']) })
+    .optional(),
+  /** The last token by which that was done: it does not count again. */
+  recovered: z.string().optional(),
   members: z.record(z.string(), memberRecord),
 });
 

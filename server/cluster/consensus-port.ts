@@ -134,6 +134,8 @@ export interface ConsensusStatus {
   readonly appliedIndex: Index;
   readonly firstIndex: Index;
   readonly lastIndex: Index;
+  /** Of the entry there. */
+  readonly lastTerm: Term;
   readonly configuration: ConfState;
   readonly configurationIndex: Index;
   readonly electionCount: number;

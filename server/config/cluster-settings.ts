@@ -108,6 +108,12 @@ export const haStartMode = choiceSetting('ha.startMode', {
   choices: ['auto', 'bootstrap', 'join'],
   description: `Whether the first start forms or joins a cluster; ${whenReplicated}`,
 });
+export const haQuorumRecovery = textSetting('ha.quorumRecovery', {
+  ...restart,
+  default: '',
+  description:
+    'A word that approves the loss of the quorum: at its next start this server goes on alone with what it has; each word counts once',
+});
 export const haAutoJoin = flag('ha.autoJoin', 'A new member joins by itself', true);
 export const haSnapshotThreshold = count(
   'ha.snapshotThreshold',

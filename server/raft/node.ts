@@ -30,6 +30,8 @@ export interface NodeStatus extends SoftState, HardState {
   readonly applied: Index;
   readonly firstIndex: Index;
   readonly lastIndex: Index;
+  /** Of the entry there. */
+  readonly lastTerm: Term;
   readonly durableIndex: Index;
   readonly isLeaderReady: boolean;
   readonly admitted: boolean;
@@ -81,6 +83,7 @@ export class RaftNode {
       applied: log.applied,
       firstIndex: log.firstIndex,
       lastIndex: log.lastIndex,
+      lastTerm: log.lastTerm,
       durableIndex: log.durableIndex,
       isLeaderReady: state.isLeaderReady,
       admitted: state.admitted,

@@ -39,6 +39,7 @@ const rows: readonly Row[] = [
   ['electionTimeoutMax', 'restart', 5000, [101], [99]],
   ['serverRole', 'restart', 'any', ['any', 'replica'], ['leader']],
   ['startMode', 'restart', 'auto', ['auto', 'bootstrap', 'join'], ['never']],
+  ['quorumRecovery', 'restart', '', any, []],
   ['autoJoin', 'restart', true, flags, noFlags],
   ['snapshotThreshold', 'restart', 100_000, [1], [0]],
   ['snapshotInterval', 'live', 300_000, [0, 1], counts],

@@ -230,6 +230,7 @@ const accepted: readonly object[] = [
   { bootstrap: { empty: {} } },
   { bootstrap: { fromRelease: { statefulSet: 'orders' } } },
   { recovery: { nodeGone: 'ForceDeleteWhenNodeObjectGone' } },
+  { recovery: { quorum: { acknowledge: 'quorum-1', survivor: 'orders-1' } } },
   { resources: { limits: { memory: '1Gi' } }, antiAffinity: 'Required' },
 ];
 

@@ -153,3 +153,45 @@ test(
     assert.match((await guard(place)).message, /^known volume/);
   }),
 );
+
+test(
+  'while a lost quorum is given up only the survivor starts, with the word for it; nothing of the others is touched',
+  withPlace(async (place) => {
+    const write = (step: string | undefined, survivor = 0) =>
+      writeFileSync(
+        join(place.members, 'members.json'),
+        JSON.stringify({
+          clusterId: 'A',
+          initialised: true,
+          replicated: true,
+          ...(step === undefined ? undefined : { recovery: { token: 'quorum-1', survivor, step } }),
+          members: {
+            '0': { state: 'member', incarnation: 1 },
+            '1': { state: 'member', incarnation: 1 },
+          },
+        }),
+      );
+    const marker = { clusterId: 'A', ordinal: 0, incarnation: 1 };
+    writeFileSync(join(place.managedFiles, 'service.json'), '{}');
+    writeFileSync(join(place.volume, '.polyad-volume.json'), JSON.stringify(marker));
+    mkdirSync(join(place.volume, 'databases'));
+    const refusal = async () => {
+      const { mayStart, message } = await guard(place);
+      assert.equal(existsSync(join(place.volume, 'databases')), true);
+      return mayStart ? undefined : message;
+    };
+    write('stop');
+    assert.match((await refusal()) ?? '', /^QuorumRecovery: orders-0 waits until all members/);
+    write('survive', 1);
+    assert.match((await refusal()) ?? '', /^QuorumRecovery: orders-0 waits until ordinal 1 leads/);
+    write('survive');
+    assert.equal(await refusal(), undefined);
+    assert.match(file(place, 'config/service.json'), /"service.ha.quorumRecovery":\s*"quorum-1"/);
+    write(undefined);
+    assert.equal(await refusal(), undefined);
+    assert.doesNotMatch(file(place, 'config/service.json'), /quorumRecovery/);
+    rmSync(join(place.volume, '.polyad-volume.json'));
+    write('survive');
+    assert.match((await refusal()) ?? '', /^QuorumRecovery: orders-0 has no data/);
+  }),
+);

@@ -206,9 +206,10 @@ const upkeep = {
     'Whether a member whose volume is gone is rebuilt by itself or after approval',
   'spec.recovery.lostVolumeAfterSeconds': 'Seconds to wait before it is rebuilt by itself',
   'spec.recovery.nodeGone': 'Whether a pod on a node that is gone for good is removed by force',
-  'spec.recovery.quorum': 'Approval of one loss of the majority, by its token',
+  'spec.recovery.quorum':
+    'Approval of one loss of the majority, by its token: all members stop, the survivor goes on alone, the others come back as new members with their old data set aside. What only they held is lost',
   'spec.recovery.quorum.acknowledge': 'Token of the incident, from status.recovery',
-  'spec.recovery.quorum.survivor': 'Member whose data go on',
+  'spec.recovery.quorum.survivor': 'Member whose data go on, one of status.recovery.candidates',
 } as const;
 
 const pod = {

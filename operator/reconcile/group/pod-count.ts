@@ -21,7 +21,7 @@ const pairSize = 2;
  */
 export function podCount(inputs: CountInputs): number {
   const { seen, record, wanted, replicates } = inputs;
-  if (wanted === 0) return 0;
+  if (wanted === 0 || record.recovery?.step === 'stop') return 0;
   if (!replicates) return 1;
   const present = seen.statefulSet?.spec?.replicas ?? 0;
   if (present === 0) return Math.max(1, knownMembers(record));
@@ -33,9 +33,10 @@ export function podCount(inputs: CountInputs): number {
 /** All that were members come back together: a majority has to be there before anybody is ready. */
 function knownMembers({ initialised, members }: MembersRecord): number {
   if (!initialised) return 1;
-  let count = 0;
-  while (['member', 'adopt'].includes(members[String(count)]?.state ?? '')) count++;
-  return count;
+  const known = Object.entries(members).filter(([, { state }]) =>
+    ['member', 'adopt'].includes(state),
+  );
+  return Math.max(0, ...known.map(([ordinal]) => Number(ordinal) + 1));
 }
 
 function stepUp(missing: number): number {

@@ -23,11 +23,22 @@ export function presentRecord(
   };
   const parsed = parseMembersRecord(membersRecord?.data?.[membersFile]);
   if (parsed !== undefined) {
-    const { initialised, restored, members } = parsed;
+    const { initialised, restored, recovery, recovered, members } = parsed;
     const restoration = restored === undefined ? undefined : { restored };
     // That of a release is made from its token, which may change later.
     const known = spec.bootstrap?.fromRelease === undefined ? clusterId : parsed.clusterId;
-    return { clusterId: known, initialised, ...replication, ...restoration, members };
+    const incident = {
+      ...(recovery === undefined ? undefined : { recovery }),
+      ...(recovered === undefined ? undefined : { recovered }),
+    };
+    return {
+      clusterId: known,
+      initialised,
+      ...replication,
+      ...restoration,
+      ...incident,
+      members,
+    };
   }
   const released = releasedMembers(seen, spec);
   if (released !== undefined)

@@ -2,12 +2,13 @@ import { annotationKeys } from '../../api/names.ts';
 import type { Claim, Pod } from '../../api/kubernetes-object.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
-import type { MemberRecord } from '../../resources/members-record.ts';
+import type { MemberRecord, MembersRecord } from '../../resources/members-record.ts';
 import { guardRefusal, hasGuard, isReady, podProblem } from '../../resources/pod-state.ts';
 import { memberIsUp } from '../group/group-view.ts';
 import { canChangeMembership } from '../group/predicates.ts';
 import { lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
+import { decideRecovery } from './recover-quorum.ts';
 
 /*
  * Which volume may start a member (operator.md 5.2, 8.8). Without replication a lost volume is lost data, so the only way on is a
@@ -18,7 +19,9 @@ const fresh: MemberRecord = { state: 'fresh', incarnation: 1 };
 
 /** Decides the record that the guard will read; the next step writes it. */
 export const decideRecord: Step = (pass, draft) => {
-  const { record, seen } = pass;
+  const { seen } = pass;
+  const { recovery: _, ...before } = pass.record;
+  const record: MembersRecord = { ...before, ...decideRecovery(pass, draft) };
   const members: Record<string, MemberRecord> = {};
   for (const member of seen.members) {
     const key = String(member.ordinal);
@@ -177,6 +180,8 @@ function handleOne(pass: Pass, draft: Draft, member: ObservedMember): StepEnd | 
   const { nowMs } = pass;
   const incident = incidentOf(pass, member);
   const { pod, ordinal } = member;
+  if (waitedForRecovery(pass, draft, member))
+    return { action: deletion('Pod', pod?.metadata ?? { name: member.name }) };
   if (incident === undefined && pod !== undefined && isLeftWithout(pass, draft, member))
     return { action: deletion('Pod', pod.metadata) };
   if (incident === undefined || pod === undefined) return undefined;
@@ -203,6 +208,20 @@ function stallOn(
   const { name, namespace } = cluster.metadata;
   const message = `${cause}. If the data of ${names.dataClaim(ordinal)} is given up, approve it with: kubectl -n ${namespace ?? 'default'} annotate --overwrite clusters.polyad.io ${name} ${annotationKeys.adopt}=${token}`;
   stall(draft, reason, message);
+}
+
+/** It read the record as it was, and would be started again minutes later. */
+function waitedForRecovery(
+  { nowMs }: Pass,
+  draft: Draft,
+  { pod, ordinal }: ObservedMember,
+): boolean {
+  if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
+  if (!/^QuorumRecovery\b/.test(guardRefusal(pod) ?? '')) return false;
+  const { recovery } = draft.record ?? {};
+  const isDue =
+    recovery === undefined || (recovery.step === 'survive' && recovery.survivor === ordinal);
+  return isDue && nowMs - Date.parse(pod.metadata.creationTimestamp ?? '') >= 5000;
 }
 
 /** A pod that never got to a node does not keep its claim: it waits for one that is gone, and not every version makes another. */

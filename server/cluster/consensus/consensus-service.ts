@@ -20,13 +20,15 @@ import { allowlistOf } from './allowed-hosts.ts';
 import { awaitedOf } from './awaited-followers.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
-import { findGroup, type Formation, type Hello, helloOf, ownMember } from './formation.ts';
+import { findGroup, type Formation, formationOf, type Hello } from './formation.ts';
+import { helloOf, ownMember } from './formation.ts';
 import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { statusOf } from './published-status.ts';
+import { surviveAlone } from './sole-survivor.ts';
 import { hasLeft, lastWordMs, RemovedMembers } from './removed-members.ts';
 import type {
   ConsensusOptions,
@@ -191,11 +193,9 @@ export class ConsensusService {
   /** Finds the group, or forms it, and takes part. */
   async #begin(): Promise<void> {
     try {
-      const { identity } = this.#store;
-      const formation =
-        identity.firstConf !== undefined && identity.clusterId !== undefined
-          ? { clusterId: identity.clusterId, conf: identity.firstConf }
-          : await this.#find();
+      const text = await surviveAlone(this.#store, this.#options, this.#runtime);
+      if (text !== undefined) this.#outbox.post({ kind: 'log', level: 'error', text });
+      const formation = formationOf(this.#store.identity) ?? (await this.#find());
       if (formation === undefined || this.#raftState === 'CLOSING') return;
       this.#driver = new Driver(
         {

@@ -27,6 +27,12 @@ export interface Formation {
   readonly conf: ConfState;
 }
 
+/** @returns undefined for a directory that belongs to no group yet */
+export function formationOf({ clusterId, firstConf }: Identity): Formation | undefined {
+  if (clusterId === undefined || firstConf === undefined) return undefined;
+  return { clusterId, conf: firstConf };
+}
+
 /** What a member says of itself. */
 export function helloOf({
   clusterName,
@@ -41,8 +47,7 @@ export function helloOf({
   readonly lastIndex: Index;
   readonly status: NodeStatus | undefined;
 }): Hello {
-  const { clusterId, firstConf, storageId: storage, admitted } = identity;
-  const isFormed = clusterId !== undefined && firstConf !== undefined;
+  const { clusterId, storageId: storage, admitted } = identity;
   return {
     clusterName,
     clusterId,
@@ -53,7 +58,7 @@ export function helloOf({
     admitted,
     leader: status?.leader,
     members: status === undefined ? [] : [...membersOf(status.conf).keys()],
-    formation: isFormed ? { clusterId, conf: firstConf } : undefined,
+    formation: formationOf(identity),
   };
 }
 
@@ -90,7 +95,11 @@ export async function findGroup(port: FormationPort): Promise<Found> {
       others.map((member) => port.ask(member).catch(() => undefined)),
     );
     const heard = answers.filter((answer) => answer !== undefined);
-    const formed = heard.find(({ formation }) => formation !== undefined)?.formation;
+    const formed = formationAmong(heard);
+    if (formed === 'many') {
+      await runtime.timers.sleep(pauseMs);
+      continue;
+    }
     if (formed !== undefined)
       return { kind: isNamed(formed.conf, port) ? 'member' : 'outsider', formation: formed };
     const isLate = runtime.clock.monotonicMs() >= deadline;
@@ -98,6 +107,15 @@ export async function findGroup(port: FormationPort): Promise<Found> {
     if (formation !== undefined) return { kind: 'member', formation };
     await runtime.timers.sleep(pauseMs);
   }
+}
+
+/** A group that was given up may still have members about: among several it is the one that somebody leads. */
+function formationAmong(heard: readonly Hello[]): Formation | 'many' | undefined {
+  const formed = heard.filter(({ formation }) => formation !== undefined);
+  const led = formed.find(({ leader }) => leader !== undefined);
+  if (led !== undefined) return led.formation;
+  const ids = new Set(formed.map(({ clusterId }) => clusterId));
+  return ids.size > 1 ? 'many' : formed[0]?.formation;
 }
 
 function isNamed(conf: ConfState, { options, storageId }: FormationPort): boolean {

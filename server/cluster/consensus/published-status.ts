@@ -46,6 +46,7 @@ export function statusOf({
     appliedIndex: node?.applied ?? 0,
     firstIndex: node?.firstIndex ?? 1,
     lastIndex: node?.lastIndex ?? 0,
+    lastTerm: node?.lastTerm ?? 0,
     configuration: node?.conf ?? identity.firstConf ?? noConf,
     configurationIndex: node?.confIndex ?? 0,
     electionCount: elections.count,

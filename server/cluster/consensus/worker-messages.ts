@@ -116,6 +116,8 @@ export interface ConsensusOptions extends LiveConsensusOptions {
   readonly persists: boolean;
   readonly bootstrapTimeoutMs: number;
   readonly startMode: 'auto' | 'bootstrap' | 'join';
+  /** The word by which a person approves that this member goes on alone; empty: none. */
+  readonly quorumRecovery: string;
   /** Declared members that are absent when a group forms are left out. */
   readonly formsWithoutAbsent: boolean;
   readonly joinsByItself: boolean;

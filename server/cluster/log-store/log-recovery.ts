@@ -33,6 +33,8 @@ export interface RecoveryOptions {
   readonly directory: string;
   readonly storageId: string;
   readonly clusterId: string | undefined;
+  /** Ids that the group had before it. */
+  readonly earlierClusterIds?: readonly string[] | undefined;
   readonly newestBytesMax: number;
 }
 
@@ -131,12 +133,13 @@ export class LogRecovery {
   }
 
   #checkedHeader(path: string, bytes: Buffer, number: number): SegmentHeader {
-    const { storageId, clusterId } = this.#options;
+    const { storageId, clusterId, earlierClusterIds = [] } = this.#options;
     const header = decodeSegmentHeader(bytes);
     if (typeof header === 'string') throw new Error(`${path} cannot be read: ${header}`);
     if (header.storageId !== storageId)
       throw new Error(`${path} belongs to another storage (${header.storageId})`);
-    if (header.clusterId !== '' && clusterId !== undefined && header.clusterId !== clusterId)
+    const isKnown = ['', clusterId, ...earlierClusterIds].includes(header.clusterId);
+    if (clusterId !== undefined && !isKnown)
       throw new Error(`${path} belongs to another cluster (${header.clusterId})`);
     if (header.number !== number) throw new Error(`${path} says it is number ${header.number}`);
     if (!this.#isFirst && header.chain !== this.chain)

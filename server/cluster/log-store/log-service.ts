@@ -174,6 +174,7 @@ export class LogService {
       directory,
       storageId: identity.storageId,
       clusterId: identity.clusterId,
+      earlierClusterIds: identity.earlierClusterIds,
       after: { index: snapshot?.index ?? 0, term: snapshot?.term ?? 0 },
       segmentBytes,
       newestBytesMax,

@@ -16,6 +16,10 @@ export interface Identity {
   readonly admitted: boolean;
   /** It had a log that was lost: it joins its cluster and never forms one. */
   readonly mustJoin?: boolean;
+  /** The group that this member was in before it went on alone, and those before that: files of the log name them. */
+  readonly earlierClusterIds?: readonly string[];
+  /** The last word of approval by which it did. */
+  readonly recovered?: string;
   readonly format: number;
 }
 

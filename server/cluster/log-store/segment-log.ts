@@ -26,6 +26,7 @@ export interface SegmentLogOptions {
   readonly directory: string;
   readonly storageId: string;
   readonly clusterId?: string | undefined;
+  readonly earlierClusterIds?: readonly string[] | undefined;
   /** The snapshot that the directory holds. */
   readonly after: { readonly index: Index; readonly term: Term };
   readonly segmentBytes: number;
@@ -71,10 +72,11 @@ export class SegmentLog {
     readonly log: SegmentLog;
     readonly recovered: Recovered;
   } {
-    const { directory, storageId, clusterId, newestBytesMax, after } = options;
+    const { directory, storageId, clusterId, earlierClusterIds, newestBytesMax, after } = options;
     const disk = options.disk ?? systemLogDisk;
     disk.makeDirectory(directory);
-    const found = new LogRecovery({ disk, directory, storageId, clusterId, newestBytesMax });
+    const owner = { directory, storageId, clusterId, earlierClusterIds };
+    const found = new LogRecovery({ disk, ...owner, newestBytesMax });
     const log = new SegmentLog(options, disk, found);
     log.#continueActive(found);
     const isSuperseded = log.#yieldTo(after);

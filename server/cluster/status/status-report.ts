@@ -166,6 +166,7 @@ export class ClusterStatusReport {
       appliedIndex: applied,
       lastAppliedIndex: applied,
       lastLogIndex: status.lastIndex,
+      lastLogTerm: status.lastTerm,
       firstLogIndex: status.firstIndex,
       configurationIndex: status.configurationIndex,
       joint: configuration.votersOutgoing.length > 0,

@@ -42,10 +42,15 @@ export class WorkerGroup {
     return group;
   }
 
-  async startMember(i: number, declaredCount = this.ports.length): Promise<GroupMember> {
-    const consensus = await WorkerConsensus.start(this.options(i, declaredCount), {
-      log: () => {},
-    });
+  async startMember(
+    i: number,
+    declaredCount = this.ports.length,
+    change: Partial<ConsensusOptions> = {},
+  ): Promise<GroupMember> {
+    const consensus = await WorkerConsensus.start(
+      { ...this.options(i, declaredCount), ...change },
+      { log: () => {} },
+    );
     const applied: string[] = [];
     consensus.deliver(0, async (entries) => {
       for (const { kind, data } of entries)
@@ -89,6 +94,7 @@ export class WorkerGroup {
       persists: true,
       bootstrapTimeoutMs: 60_000,
       startMode: 'auto',
+      quorumRecovery: '',
       formsWithoutAbsent: false,
       joinsByItself: true,
       unreachableMs: 10_000,

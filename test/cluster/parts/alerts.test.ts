@@ -72,6 +72,7 @@ const status: ConsensusStatus = {
   appliedIndex: 9,
   firstIndex: 1,
   lastIndex: 9,
+  lastTerm: 0,
   configuration: configuration([member('a'), member('b'), member('c')]),
   configurationIndex: 1,
   electionCount: 1,

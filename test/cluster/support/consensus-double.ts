@@ -179,6 +179,7 @@ export class PortDouble implements ConsensusPort {
       appliedIndex: this.#applied,
       firstIndex: 1,
       lastIndex: log.length,
+      lastTerm: 0,
       configuration: {
         voters: peers.map(member),
         votersOutgoing: [],

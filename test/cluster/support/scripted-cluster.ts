@@ -101,6 +101,7 @@ export class ScriptedServer implements ClusterView {
       appliedIndex: this.applied,
       firstIndex: 1,
       lastIndex: 5,
+      lastTerm: 0,
       configuration: {
         voters: members.filter(({ voter }) => voter),
         votersOutgoing: [],

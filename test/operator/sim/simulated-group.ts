@@ -30,6 +30,10 @@ export class SimulatedGroup {
   /** Sets of voters in the order in which they came. */
   readonly history: number[] = [];
   transfers = 0;
+  /** Where the log on each disk ends. */
+  readonly #logs = new Map<string, { readonly term: number; readonly index: number }>();
+  /** Words by which a member went on alone, in order. */
+  readonly recoveries: string[] = [];
 
   get voters(): readonly string[] {
     return [...this.#peers].filter(([, { isVoter }]) => isVoter).map(([id]) => id);
@@ -48,6 +52,27 @@ export class SimulatedGroup {
       this.#changed();
     }
     this.#elect();
+  }
+
+  /** It is the whole group from now on; each word counts once. */
+  surviveAlone(id: string, storage: string, word: string): void {
+    if (this.recoveries.includes(word)) return;
+    this.recoveries.push(word);
+    this.#peers.clear();
+    this.#peers.set(id, { isVoter: true, storage, lag: 0 });
+    this.#changed();
+  }
+
+  /** The end of the log on a disk, as if it had got no more since. */
+  setLog(storage: string, end: { readonly term: number; readonly index: number }): void {
+    this.#logs.set(storage, end);
+  }
+
+  /** Who is there has all that was written. */
+  #follow(): void {
+    if (this.leader === undefined) return;
+    for (const [id, { storage }] of this.#peers)
+      if (this.#isAdmitted(id)) this.#logs.set(storage, { term: this.term, index: this.index });
   }
 
   /** A voter that joined by itself. */
@@ -99,6 +124,7 @@ export class SimulatedGroup {
 
   view(id: string): Answer {
     this.#elect();
+    this.#follow();
     if (this.#peers.size === 0) return refused(503, 'Raft HA not started yet');
     const isLeader = id === this.leader;
     if (isLeader)
@@ -119,6 +145,8 @@ export class SimulatedGroup {
       currentTerm: this.term,
       commitIndex: this.index,
       storageId: this.#running.get(id),
+      lastLogIndex: this.#logs.get(this.#running.get(id) ?? '')?.index ?? 0,
+      lastLogTerm: this.#logs.get(this.#running.get(id) ?? '')?.term ?? 0,
       configurationIndex: this.index,
       joint: false,
       admitted: this.#isAdmitted(id),

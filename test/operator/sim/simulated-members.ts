@@ -18,6 +18,8 @@ interface Volume {
   password: string;
   /** Its first start makes the group. */
   forms: boolean;
+  /** The word by which its next start goes on alone. */
+  survives?: string | undefined;
   readonly archives: SimulatedArchives;
 }
 
@@ -104,12 +106,18 @@ export class SimulatedMembers implements MemberTransport {
       clusterId: string;
       initialised: boolean;
       replicated?: boolean;
+      recovery?: { token: string; survivor: number; step: string };
       members?: Record<string, { state: string }>;
     };
     const uid = claim?.metadata.uid ?? '';
     const volume = this.#volumes.get(uid);
     const ordinal = /\d+$/.exec(pod.metadata.name)?.[0] ?? '';
     const isReplicated = record.replicated === true;
+    const { recovery } = record;
+    if (recovery !== undefined && (recovery.step === 'stop' || `${recovery.survivor}` !== ordinal))
+      return ended(1, 'QuorumRecovery: it waits');
+    if (recovery !== undefined && volume === undefined) return ended(1, 'QuorumRecovery: no data');
+    if (volume !== undefined) volume.survives = recovery?.token;
     if (!hasGuard(pod as Pod)) {
       // Of the chart: its volume is what it is.
       if (volume === undefined) {
@@ -161,6 +169,8 @@ export class SimulatedMembers implements MemberTransport {
       // By itself, as members of the chart do.
       if (peerId !== undefined && !hasGuard(pod as Pod)) this.groupOf(peerId).takeIn(peerId, uid);
       volume.forms = false;
+      if (peerId !== undefined && volume.survives !== undefined)
+        this.groupOf(peerId).surviveAlone(peerId, uid, volume.survives);
       this.#running.set(address, {
         peerId,
         volume,

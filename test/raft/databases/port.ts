@@ -171,6 +171,7 @@ export class SimulatedPort implements ConsensusPort {
       appliedIndex: status?.applied ?? 0,
       firstIndex: status?.firstIndex ?? 1,
       lastIndex: status?.lastIndex ?? 0,
+      lastTerm: 0,
       configuration: status?.conf ?? noConf,
       configurationIndex: status?.confIndex ?? 0,
       electionCount: 0,
