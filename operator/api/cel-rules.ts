@@ -111,13 +111,6 @@ const notYetRules: readonly ValidationRule[] = [
   ),
   notYet(
     'spec.bootstrap',
-    'empty.formation',
-    "!has(self.empty) || self.empty.formation == 'Seed'",
-    'members form their group one after the other',
-    "leave it out or set 'Seed'",
-  ),
-  notYet(
-    'spec.bootstrap',
     'fromVolumeSnapshots',
     '!has(self.fromVolumeSnapshots)',
     later,

@@ -39,6 +39,8 @@ interface MembersFile {
   readonly clusterId: string;
   readonly initialised: boolean;
   readonly replicated?: boolean;
+  /** All form the group together, by the list of servers. */
+  readonly formation?: 'static';
   /** Ordinals that never lead. */
   readonly followers?: readonly number[];
   /** A lost quorum is given up: one member goes on alone, the others wait for it. */
@@ -162,7 +164,7 @@ function volumeLost(podName: string): string {
 /** An empty volume joins the group that there is; one forms it, once, and it is ordinal 0. */
 async function beginReplica(
   { volume, podName }: GuardInputs,
-  { initialised, members }: MembersFile,
+  { initialised, formation, members }: MembersFile,
   next: Marker,
   state: string,
 ): Promise<GuardVerdict> {
@@ -171,6 +173,10 @@ async function beginReplica(
   );
   const isOnly = others.length === 0;
   if (state === 'member' && isOnly) return { mayStart: false, message: volumeLost(podName) };
+  if (!initialised && formation === 'static') {
+    await writeMarker(volume, next);
+    return { mayStart: true, message: 'new volume, forms the group with the others' };
+  }
   if (!initialised && next.ordinal !== 0)
     return { mayStart: false, message: `${podName} waits: the group is not formed yet` };
   await writeMarker(volume, next);

@@ -43,6 +43,11 @@ export function bootstrapRestore(cluster: ClusterObject, spec: ClusterSpec): Des
   };
 }
 
+/** Whether all voters of a new Cluster start together, instead of one after the other. */
+export function formsTogether(spec: ClusterSpec): boolean {
+  return spec.bootstrap?.empty?.formation === 'Static' && spec.replicas > 1;
+}
+
 /** The claims that the Cluster starts on. @returns undefined when it starts on none that were given */
 export function givenVolumes(spec: ClusterSpec): 'Retained' | readonly unknown[] | undefined {
   const claims = (spec.bootstrap?.fromVolumes as { readonly claims?: unknown } | undefined)?.claims;

@@ -19,6 +19,8 @@ const membersRecord = z.object({
   initialised: z.boolean(),
   /** Absent in records of versions without replication. */
   replicated: z.boolean().optional(),
+  /** All voters start together and form the group; absent: ordinal 0 forms it. */
+  formation: z.literal('static').optional(),
   /** Ordinals that never lead (`spec.members`). */
   followers: z.array(z.int()).optional(),
   /** The data of `spec.bootstrap.fromBackup` are here: they are never restored again. */

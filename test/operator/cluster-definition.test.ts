@@ -228,6 +228,7 @@ const accepted: readonly object[] = [
   { services: { http: { type: 'LoadBalancer' }, readOnly: { enabled: false } } },
   { networkPolicy: { enabled: true, httpFrom: [{ podSelector: {} }] } },
   { bootstrap: { empty: {} } },
+  { bootstrap: { empty: { formation: 'Static' } } },
   { bootstrap: { fromRelease: { statefulSet: 'orders' } } },
   { recovery: { nodeGone: 'ForceDeleteWhenNodeObjectGone' } },
   { recovery: { quorum: { acknowledge: 'quorum-1', survivor: 'orders-1' } } },
@@ -251,7 +252,6 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ plugins: { prometheus: { enabled: true, port: 1 } } }, /^spec\.plugins/],
   [{ plugins: { custom: [{ name: 'a', module: 'b', port: 1 }] } }, /^spec\.plugins/],
   [{ update: { strategy: 'Recreate' } }, /^spec\.update\.strategy 'Recreate' needs/],
-  [{ bootstrap: { empty: { formation: 'Static' } } }, /^spec\.bootstrap/],
   [{ bootstrap: { fromBackup: {} } }, /^spec\.bootstrap\.fromBackup takes exactly one/],
   [{ bootstrap: {} }, /^spec\.bootstrap takes exactly one/],
   [

@@ -195,3 +195,27 @@ test(
     assert.match((await refusal()) ?? '', /^QuorumRecovery: orders-0 has no data/);
   }),
 );
+
+test(
+  'members that form their group together start without a mode of their own; once it is formed an empty volume joins',
+  withPlace(async (place) => {
+    const write = (initialised: boolean) =>
+      writeFileSync(
+        join(place.members, 'members.json'),
+        JSON.stringify({
+          clusterId: 'A',
+          initialised,
+          replicated: true,
+          formation: 'static',
+          members: { '0': { state: 'member', incarnation: 1 } },
+        }),
+      );
+    write(false);
+    const founder = await guard(place, 'orders-2');
+    assert.deepEqual([founder.mayStart, founder.startMode], [true, undefined]);
+    rmSync(join(place.volume, '.polyad-volume.json'));
+    write(true);
+    const late = await guard(place, 'orders-2');
+    assert.deepEqual([late.mayStart, late.startMode], [true, 'join']);
+  }),
+);

@@ -24,10 +24,16 @@ export function podCount(inputs: CountInputs): number {
   if (wanted === 0 || record.recovery?.step === 'stop') return 0;
   if (!replicates) return 1;
   const present = seen.statefulSet?.spec?.replicas ?? 0;
-  if (present === 0) return Math.max(1, knownMembers(record));
+  if (present === 0) return Math.max(1, startMembers(inputs));
   if (present < wanted)
     return mayGrow(inputs, present) ? present + stepUp(wanted - present) : present;
   return present > wanted && hasLeft(inputs, present - 1) ? present - 1 : present;
+}
+
+/** Those that form the group. */
+function startMembers({ record, voters, wanted }: CountInputs): number {
+  const isTogether = record.formation === 'static' && !record.initialised;
+  return isTogether ? Math.min(voters, wanted) : knownMembers(record);
 }
 
 /** All that were members come back together: a majority has to be there before anybody is ready. */

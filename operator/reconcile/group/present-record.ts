@@ -1,7 +1,7 @@
 import type { ClusterSpec } from '../../api/cluster-spec.ts';
 import { objectNames } from '../../api/names.ts';
 import type { Observation } from '../../api/observation.ts';
-import { givenVolumes } from '../../resources/bootstrap.ts';
+import { formsTogether, givenVolumes } from '../../resources/bootstrap.ts';
 import type { MemberRecord, MembersRecord } from '../../resources/members-record.ts';
 import { membersFile, parseMembersRecord } from '../../resources/members-record.ts';
 import { hasGuard } from '../../resources/pod-state.ts';
@@ -20,6 +20,7 @@ export function presentRecord(
   const replication = {
     ...(isReplicated ? { replicated: true } : undefined),
     ...(isReplicated && followers.length > 0 ? { followers } : undefined),
+    ...(isReplicated && formsTogether(spec) ? { formation: 'static' as const } : undefined),
   };
   const parsed = parseMembersRecord(membersRecord?.data?.[membersFile]);
   if (parsed !== undefined) {

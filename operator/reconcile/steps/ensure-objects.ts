@@ -40,8 +40,8 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
 }
 
 /**
- * The members by name. Before the group is formed ordinal 0 alone, which then forms it at once; afterwards every pod that there
- * is. What a running group consists of is its own matter: the list is how members find each other when they start.
+ * The members by name. Before the group is formed ordinal 0 alone, which then forms it at once, or all that form it together;
+ * afterwards every pod that there is. What a running group consists of is its own matter: the list is how members find each other when they start.
  */
 function listOf({ cluster, spec, isReplicated: replicates, record, podCount, seen }: Pass) {
   if (!replicates) return undefined;
@@ -51,7 +51,8 @@ function listOf({ cluster, spec, isReplicated: replicates, record, podCount, see
   );
   // Stopped members come back with the list that they had.
   const count = podCount === 0 ? known.length : Math.max(podCount, present);
-  return serverList(cluster, spec, record.initialised ? Math.max(1, count) : 1);
+  const isAll = record.initialised || record.formation === 'static';
+  return serverList(cluster, spec, isAll ? Math.max(1, count) : 1);
 }
 
 /** Applies what is missing or different, and removes what the spec no longer asks for. */

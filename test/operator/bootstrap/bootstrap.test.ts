@@ -195,3 +195,33 @@ test('killed at every write of a bootstrap from a bucket, the Cluster comes up w
     assert.equal(world.cluster().status?.voters, 3, name);
   }
 });
+
+test('with the formation Static all voters start together and form one group, once; read replicas come after', async () => {
+  const world = new SimulatedWorld();
+  const bootstrap = { empty: { formation: 'Static' } };
+  world.create('orders', { replicas: 3, readReplicas: 1, bootstrap });
+  const counts = new Set<number>();
+  for (let turn = 0; turn < 60 && !isReady(world); turn++) {
+    await world.turn();
+    const set = world.api.find('StatefulSet', 'orders');
+    if (set === undefined) continue;
+    counts.add(Number(set.spec?.['replicas']));
+    const list = world.api.find('ConfigMap', 'orders-config')?.data?.['service.json'] ?? '';
+    assert.equal(/orders-2\.orders/.test(list), true, 'each knows all from the start');
+  }
+  assert.deepEqual([...counts], [3, 4]);
+  await world.settle();
+  const { group } = world.members;
+  assert.deepEqual([group.formed, group.voters.length, group.learners.length], [1, 3, 1]);
+  // A disk that is lost afterwards is a new member, and forms nothing.
+  const [claim, pod] = [
+    world.api.find('PersistentVolumeClaim', 'data-orders-0'),
+    world.api.find('Pod', 'orders-0'),
+  ];
+  assert.ok(claim && pod);
+  world.api.remove(claim);
+  world.api.delete(pod, true);
+  await world.settle();
+  assert.ok(isReady(world));
+  assert.equal(group.formed, 1);
+});

@@ -18,6 +18,8 @@ interface Volume {
   password: string;
   /** Its first start makes the group. */
   forms: boolean;
+  /** Its first start makes it one of those that form the group together. */
+  founds?: boolean;
   /** The word by which its next start goes on alone. */
   survives?: string | undefined;
   readonly archives: SimulatedArchives;
@@ -106,6 +108,7 @@ export class SimulatedMembers implements MemberTransport {
       clusterId: string;
       initialised: boolean;
       replicated?: boolean;
+      formation?: string;
       recovery?: { token: string; survivor: number; step: string };
       members?: Record<string, { state: string }>;
     };
@@ -127,7 +130,14 @@ export class SimulatedMembers implements MemberTransport {
       }
       return ended(0, 'no guard');
     }
-    if (volume === undefined && isReplicated && !record.initialised && ordinal !== '0')
+    const isTogether = record.formation === 'static' && !record.initialised;
+    if (
+      volume === undefined &&
+      isReplicated &&
+      !record.initialised &&
+      ordinal !== '0' &&
+      !isTogether
+    )
       return ended(1, 'the group is not formed yet');
     const others = Object.entries(record.members ?? {}).filter(
       ([other, { state }]) => other !== ordinal && state === 'member',
@@ -138,9 +148,12 @@ export class SimulatedMembers implements MemberTransport {
     if (volume === undefined) {
       const password = this.#secret(pod, clusterName);
       const forms =
-        !record.initialised || (isOnly && record.members?.[ordinal]?.state === 'replace');
+        (!record.initialised && ordinal === '0') ||
+        (isOnly && record.members?.[ordinal]?.state === 'replace');
       const archives = new SimulatedArchives(this.course);
-      this.#volumes.set(uid, { clusterId: record.clusterId, password, forms, archives });
+      const { clusterId } = record;
+      const founds = isTogether && ordinal !== '0';
+      this.#volumes.set(uid, { clusterId, password, forms, founds, archives });
     } else if (record.members?.[ordinal]?.state === 'adopt') volume.clusterId = record.clusterId;
     else if (volume.clusterId !== record.clusterId)
       return ended(1, `ForeignVolume: the volume of ${pod.metadata.name} is another's`);
@@ -167,7 +180,9 @@ export class SimulatedMembers implements MemberTransport {
       const peerId = peerIdOf(pod);
       if (peerId !== undefined) this.groupOf(peerId).start(peerId, uid, volume.forms);
       // By itself, as members of the chart do.
-      if (peerId !== undefined && !hasGuard(pod as Pod)) this.groupOf(peerId).takeIn(peerId, uid);
+      const isByItself = !hasGuard(pod as Pod) || volume.founds === true;
+      volume.founds = false;
+      if (peerId !== undefined && isByItself) this.groupOf(peerId).takeIn(peerId, uid);
       volume.forms = false;
       if (peerId !== undefined && volume.survives !== undefined)
         this.groupOf(peerId).surviveAlone(peerId, uid, volume.survives);
