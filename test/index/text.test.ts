@@ -93,12 +93,20 @@ test('BM25 equals a direct computation', () => {
       ['bay', 'oak'],
       ['cod', 'zebra'],
     ] as const) {
-      const found = toEnd(searchText(index.reader, `${x}^2 OR ${y}`, meter));
-      assert.ok(found.count > 0);
-      for (let i = 0; i < found.count; i += 1) {
-        const terms = split[(found.rids[i] as number) - 1] as string[];
-        const wanted = 2 * scoreOf(terms, x) + scoreOf(terms, y);
-        assert.ok(Math.abs((found.scores[i] as number) - wanted) < 1e-9);
+      const required = [`+${x}^2 +${y}`, `${x}^2 AND ${y}`];
+      for (const query of [`${x}^2 OR ${y}`, ...required]) {
+        const found = toEnd(searchText(index.reader, query, meter));
+        const isWanted = (terms: readonly string[]) =>
+          query.includes('OR')
+            ? terms.includes(x) || terms.includes(y)
+            : terms.includes(x) && terms.includes(y);
+        const wanted = split.flatMap((terms, i) => (isWanted(terms) ? [i + 1] : []));
+        assert.deepEqual(Array.from(found.rids.subarray(0, found.count)), wanted, query);
+        for (let i = 0; i < found.count; i += 1) {
+          const terms = split[(found.rids[i] as number) - 1] as string[];
+          const score = 2 * scoreOf(terms, x) + scoreOf(terms, y);
+          assert.ok(Math.abs((found.scores[i] as number) - score) < 1e-9, query);
+        }
       }
     }
   }

@@ -132,6 +132,9 @@ const placesPerLook = 65_536;
 /** Matches that a walk through them passes in a microsecond or so. */
 export const matchesPerUnit = 256;
 
+/** Record ids in order. */
+type SortedIds = Pick<Matches, 'count' | 'rids'>;
+
 /** Records of both, scores added. */
 export function intersection(a: Matches, b: Matches): Matches {
   return kept(a, b, { wanted: true, adds: true });
@@ -154,6 +157,35 @@ export function withScoresOf(a: Matches, b: Matches): Matches {
       scores[i] = (scores[i] as number) + (b.scores[j] as number);
   }
   return { count: a.count, rids: a.rids, scores };
+}
+
+/**
+ * Records that are in all lists, which are sorted. Cost: as many steps as the shortest has, and some for each in the others.
+ * @param score of a record, by its place in each list
+ */
+export function inAll(
+  lists: readonly SortedIds[],
+  score: (places: Uint32Array) => number,
+): Matches {
+  const shortest = lists.reduce((a, b) => (b.count < a.count ? b : a));
+  const rids = new Float64Array(shortest.count);
+  const scores = new Float64Array(shortest.count);
+  const places = new Uint32Array(lists.length);
+  let count = 0;
+  for (let i = 0; i < shortest.count; i += 1) {
+    const rid = shortest.rids[i] as number;
+    let isInAll = true;
+    for (let at = 0; at < lists.length && isInAll; at += 1) {
+      const list = lists[at] as SortedIds;
+      const place = list === shortest ? i : advance(list, places[at] as number, rid);
+      places[at] = place;
+      isInAll = place < list.count && list.rids[place] === rid;
+    }
+    if (!isInAll) continue;
+    rids[count] = rid;
+    scores[count++] = score(places);
+  }
+  return { count, rids, scores };
 }
 
 function kept(
@@ -179,7 +211,11 @@ function kept(
 }
 
 /** The first place from `from` on with a record id of at least `rid`: by doubling steps, then by halving. */
-function advance({ rids, count }: Matches, from: number, rid: number): number {
+function advance(
+  { rids, count }: Pick<Matches, 'count' | 'rids'>,
+  from: number,
+  rid: number,
+): number {
   let step = 1;
   let low = from;
   let high = from;

@@ -86,6 +86,31 @@ function scoresOfOne(
   return scores;
 }
 
+/** Scores of single postings of one term, in an index of one field: as `scoreOf`, for few of many. */
+export class PostingScores {
+  readonly #postings: Postings;
+  readonly #scoring: Scoring;
+  readonly #weight: number;
+  readonly #average: number;
+
+  constructor(postings: Postings, field: TextField, scoring: Scoring) {
+    const { statistics, k1, boost } = scoring;
+    const sums = statistics[field.number];
+    this.#postings = postings;
+    this.#scoring = scoring;
+    this.#weight = rarity(postings.count, sums) * (k1 + 1) * field.boost * boost;
+    this.#average = averageLength(sums);
+  }
+
+  at(place: number): number {
+    const { similarity, k1, b, boost } = this.#scoring;
+    if (similarity !== 'BM25') return boost;
+    const frequency = this.#postings.frequencies[place] as number;
+    const length = (this.#postings.lengths[place] as number) / this.#average;
+    return (this.#weight * frequency) / (frequency + k1 * (1 - b + b * length));
+  }
+}
+
 /** @param n records that have the term */
 function rarity(n: number, sums: FieldStatistics | undefined): number {
   const all = Math.max(n, sums?.recordCount ?? 0);

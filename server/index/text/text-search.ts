@@ -3,6 +3,7 @@ import type { EntryReader } from '../entry-reader.ts';
 import {
   boosted,
   difference,
+  inAll,
   intersection,
   type Matches,
   matchesPerUnit,
@@ -13,7 +14,7 @@ import {
 } from './matches.ts';
 import { type PatternPart, parseTextQuery, type QueryLimits, type TextQuery } from './query.ts';
 import { postingsOf, statisticsOf, TermFinder } from './postings.ts';
-import { scoreOf } from './scoring.ts';
+import { PostingScores, scoreOf, type Scoring } from './scoring.ts';
 import type { Postings } from './text-memory.ts';
 import { type TextField, type TextSettings, textSettings } from './text-keys.ts';
 
@@ -112,8 +113,8 @@ class TextSearch {
   }
 
   *#group(query: Extract<TextQuery, { kind: 'group' }>): PausingWork<Matches | undefined> {
-    let required: Matches | undefined;
-    for (const part of query.must) {
+    let required: Matches | undefined = yield* this.#havingAll(query.must);
+    for (const part of required === undefined ? query.must : []) {
       const found = yield* this.evaluate(part);
       if (found === undefined) continue;
       required = required === undefined ? found : intersection(required, found);
@@ -162,6 +163,39 @@ class TextSearch {
     return all;
   }
 
+  /** Of an index of one field, records that have several words; only these are scored. undefined: something else is asked for. */
+  *#havingAll(parts: readonly TextQuery[]): PausingWork<Matches | undefined> {
+    const [field] = this.#settings.fields;
+    if (parts.length < 2 || this.#settings.fields.length > 1 || field === undefined)
+      return undefined;
+    const words: WeightedTerm[] = [];
+    for (const part of parts) {
+      if (part.kind !== 'word' || this.fieldsNamed(part.field).length === 0) return undefined;
+      const terms: string[] = [];
+      field.queryAnalyzer.terms(part.text, terms);
+      const [term] = terms;
+      if (term === undefined || terms.length > 1) return undefined;
+      words.push({ term, boost: part.boost });
+    }
+    const lists: Postings[] = [];
+    for (const { term } of words) {
+      const postings = yield* postingsOf(this.#reader, term, this.#meter);
+      if (postings.count === 0) return noMatches;
+      lists.push(postings);
+    }
+    const scorings: PostingScores[] = [];
+    for (const [at, { boost }] of words.entries())
+      scorings.push(new PostingScores(lists[at] as Postings, field, yield* this.#scoring(boost)));
+    const found = inAll(lists, (places) => {
+      let score = 0;
+      for (let at = 0; at < scorings.length; at += 1)
+        score += (scorings[at] as PostingScores).at(places[at] as number);
+      return score;
+    });
+    if (this.#meter.isSpent(1 + (lists[0] as Postings).count / matchesPerUnit)) yield;
+    return found;
+  }
+
   *term(term: string, fields: readonly TextField[], boost: number): PausingWork<Matches> {
     const postings = yield* postingsOf(this.#reader, term, this.#meter);
     return yield* this.#scored(postings, fields, boost);
@@ -169,10 +203,14 @@ class TextSearch {
 
   *#scored(postings: Postings, fields: readonly TextField[], boost: number): PausingWork<Matches> {
     if (postings.count === 0) return noMatches;
-    const isClassic = this.#settings.similarity === 'CLASSIC';
-    const statistics = isClassic ? [] : yield* statisticsOf(this.#reader, this.#meter);
-    const fieldCount = this.#settings.fields.length;
-    return scoreOf(postings, fields, { ...this.#settings, statistics, boost, fieldCount });
+    return scoreOf(postings, fields, yield* this.#scoring(boost));
+  }
+
+  *#scoring(boost: number): PausingWork<Scoring> {
+    const { similarity, k1, b, fields } = this.#settings;
+    const statistics =
+      similarity === 'CLASSIC' ? [] : yield* statisticsOf(this.#reader, this.#meter);
+    return { similarity, k1, b, statistics, boost, fieldCount: fields.length };
   }
 
   *#wildcard(query: Extract<TextQuery, { kind: 'wildcard' }>): PausingWork<Matches> {
