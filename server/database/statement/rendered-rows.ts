@@ -44,12 +44,17 @@ export class RenderedBatches implements RenderedRows {
     const renderer = this.#renderer;
     const batch = this.#batch;
     const last = Math.min(this.#end, this.#row + rows);
-    while (this.#row < last) {
-      if (!renderer.write(batch, this.#row)) return 'long';
-      this.#row += 1;
-      this.rowCount += 1;
-      if (renderer.length >= bytes) return 'bytes';
+    let pause: RenderPause | undefined;
+    let row = this.#row;
+    while (row < last && pause === undefined) {
+      if (renderer.write(batch, row)) {
+        row += 1;
+        if (renderer.length >= bytes) pause = 'bytes';
+      } else pause = 'long';
     }
+    this.rowCount += row - this.#row;
+    this.#row = row;
+    if (pause !== undefined) return pause;
     if (last < this.#end) return 'rows';
     return this.#isComplete || this.isCut ? 'end' : 'batch';
   }
