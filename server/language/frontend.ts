@@ -1,4 +1,5 @@
 import type { Catalog } from '#catalog/catalog.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { NumberLimits } from '#core/value/number-text.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Program } from '#query/algebra/program.ts';
@@ -9,6 +10,8 @@ export interface LanguageFrontend<Ast> {
   readonly aliases: readonly string[];
   /** @throws DatabaseError `Syntax` with line and column */
   parse(text: string, limits: ParseLimits): Ast;
+  /** As `parse`, for long texts, with places to pause. */
+  parseInSteps?(text: string, limits: ParseLimits): PausingWork<Ast>;
   /** Names to ids and slots. @throws DatabaseError `Schema`, `Syntax`, ... */
   analyze(ast: Ast, context: AnalysisContext): Program;
 }

@@ -13,6 +13,7 @@ import { corsHeaders } from '#http/request/cors.ts';
 import { object, shared } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
 import { objectBody } from '#http/request/input-schema.ts';
+import { joinedPieces } from '#http/request/joined-pieces.ts';
 import { isLongBody } from '#http/request/json-body.ts';
 import type { Resource } from '#http/routes/resource.ts';
 import { type PathOwner, basePath, type Route } from '#http/routes/route.ts';
@@ -22,6 +23,7 @@ import { isAcceptedMcpOrigin } from './policy/origin.ts';
 import { callsLeader } from './policy/placement.ts';
 import { Policy } from './policy/policy.ts';
 import { errorText, rpcCode } from './protocol/json-rpc.ts';
+import { bytesOf, type Json } from './protocol/long-json.ts';
 import type { McpServer } from './server.ts';
 
 /*
@@ -116,7 +118,11 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
     },
     handle: async (exchange, door) => {
       if (!isFromAcceptedPage(exchange, configuration)) {
-        answerText(exchange, 403, errorText('null', rpcCode.invalidRequest, 'Origin not allowed'));
+        await answerJson(
+          exchange,
+          403,
+          errorText('null', rpcCode.invalidRequest, 'Origin not allowed'),
+        );
         return;
       }
       if (!door.control.isOnline) throw new HttpRefusal(notOnline(door.control.isStopping));
@@ -124,7 +130,7 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
       await slotFor(exchange);
       const message = await parsed(exchange, await exchange.body());
       if (message.problem !== undefined) {
-        answerText(exchange, 200, errorText('null', rpcCode.parse, message.problem));
+        await answerJson(exchange, 200, errorText('null', rpcCode.parse, message.problem));
         return;
       }
       const { cluster } = door;
@@ -138,8 +144,9 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
       });
       const page = pageHeaders(exchange, configuration);
       if (text === undefined) exchange.send(status, page, undefined);
-      else if (page.length > 0) exchange.send(status, [...jsonType, ...page], Buffer.from(text));
-      else answerText(exchange, status, text);
+      else if (page.length > 0)
+        exchange.send(status, [...jsonType, ...page], await written(exchange, text));
+      else await answerJson(exchange, status, text);
     },
   };
 }
@@ -178,9 +185,21 @@ async function parsed(exchange: Exchange, bytes: Uint8Array): Promise<Parsed> {
   }
 }
 
-function answerText(exchange: Exchange, status: number, text: string): void {
-  if (status === 200) exchange.json(status, Buffer.from(text));
-  else exchange.send(status, jsonType, Buffer.from(text));
+async function answerJson(exchange: Exchange, status: number, json: Json): Promise<void> {
+  const body = typeof json === 'string' ? Buffer.from(json) : await written(exchange, json);
+  if (status === 200) exchange.json(status, body);
+  else exchange.send(status, jsonType, body);
+}
+
+async function written({ door }: Exchange, json: Json): Promise<Uint8Array> {
+  const slices = new SliceTimer(door.runtime);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of bytesOf(json, slices)) {
+    pieces.push(piece);
+    length += piece.length;
+  }
+  return joinedPieces(pieces, length, slices);
 }
 
 /** A page that may speak to the tool server may read its answers (house decision 70). */
@@ -206,7 +225,8 @@ function answerOtherMethod(exchange: Exchange, configuration: ConfigurationFile)
 
 function refuseMethod(exchange: Exchange): void {
   const body = errorText('null', rpcCode.invalidRequest, 'Method not allowed');
-  exchange.send(405, [...jsonType, 'Allow', 'POST', 'Connection', 'close'], Buffer.from(body));
+  const headers = [...jsonType, 'Allow', 'POST', 'Connection', 'close'];
+  exchange.send(405, headers, Buffer.from(String(body)));
 }
 
 function refuseConfigMethod(exchange: Exchange): void {

@@ -6,6 +6,7 @@ import { instructionsFor } from './content/instructions.ts';
 import { getPrompt, listPrompts, promptsOf } from './content/prompts.ts';
 import { listResources, readResource } from './content/resources.ts';
 import { errorText, isObject, resultText, rpcCode, RpcFailure } from './protocol/json-rpc.ts';
+import { type Json, joined, quoted } from './protocol/long-json.ts';
 import { requestOf, type RpcRequest } from './protocol/message.ts';
 import { isToolName } from './policy/tool-names.ts';
 import { Arguments } from './tools/arguments.ts';
@@ -19,7 +20,7 @@ import { ToolFailure } from './tools/tool-failure.ts';
 export interface McpAnswer {
   /** Of the HTTP answer. */
   readonly status: 200 | 202 | 403 | 503;
-  readonly text: string | undefined;
+  readonly text: Json | undefined;
 }
 
 const batchLengthMax = 100;
@@ -56,7 +57,7 @@ export class McpServer {
     const isOneRefusal = told.every(({ status }) => status === first.status);
     return {
       status: isOneRefusal ? first.status : 200,
-      text: `[${told.map(({ text }) => text).join(',')}]`,
+      text: listOf(told.map(({ text }) => text ?? '')),
     };
   }
 
@@ -83,7 +84,7 @@ export class McpServer {
       throw new RpcFailure(rpcCode.invalidRequest, 'User not authorized for MCP access', 403);
   }
 
-  #result({ method, params }: RpcRequest, caller: Caller): Promise<string> | string {
+  #result({ method, params }: RpcRequest, caller: Caller): Promise<Json> | Json {
     const { policy, runtime } = this.#surroundings;
     switch (method) {
       case 'initialize':
@@ -101,7 +102,7 @@ export class McpServer {
       case 'prompts/list':
         return listPrompts(policy, caller.principal);
       case 'prompts/get':
-        return getPrompt({ policy, random: runtime.random }, caller.principal, params);
+        return getPrompt({ policy, runtime }, caller.principal, params);
       default:
         throw new RpcFailure(rpcCode.methodNotFound, `Method not found: ${method.slice(0, 200)}`);
     }
@@ -141,7 +142,7 @@ export class McpServer {
     });
   }
 
-  async #callTool(params: ValueMap, caller: Caller): Promise<string> {
+  async #callTool(params: ValueMap, caller: Caller): Promise<Json> {
     const name = params.get('name');
     if (typeof name !== 'string')
       throw new RpcFailure(rpcCode.invalidParams, "'name' must be a string");
@@ -154,12 +155,12 @@ export class McpServer {
       this.#budgets.gave(caller.principal.name, { rows: told.rows, bytes: text.length });
       this.#meter.observe(name, 'ok', { rows: told.rows, characters: text.length });
       this.#audit({ name, given, rows: told.rows, hasFailed: false }, caller);
-      return `{"content":[{"type":"text","text":${await this.#quoted(text)}}],"isError":false}`;
+      return toolResult(text, { isError: false });
     } catch (error) {
       const message = this.#toolMessage(error, caller);
       this.#meter.observe(name, 'failed', { rows: 0, characters: message.length });
       this.#audit({ name, given, rows: 0, hasFailed: true }, caller);
-      return `{"content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true}`;
+      return toolResult(message, { isError: true });
     }
   }
 
@@ -175,20 +176,6 @@ export class McpServer {
     server.policy.requireVisible(caller.principal, tool.name);
     this.#budgets.begin(caller.principal.name);
     return tool.run({ caller, server, arguments: new Arguments(given), told });
-  }
-
-  /** A text as a JSON string; long ones in turns. */
-  async #quoted(text: string): Promise<string> {
-    const pieceLength = 64 * 1024;
-    if (text.length <= pieceLength) return JSON.stringify(text);
-    const { timers } = this.#surroundings.runtime;
-    const pieces: string[] = [];
-    for (let at = 0; at < text.length; at += pieceLength) {
-      // Half of a character at a border is escaped on both sides, which JSON reads as the whole one.
-      pieces.push(JSON.stringify(text.slice(at, at + pieceLength)).slice(1, -1));
-      if (pieces.length % 8 === 0) await timers.yield();
-    }
-    return `"${pieces.join('')}"`;
   }
 
   /**
@@ -242,6 +229,14 @@ export class McpServer {
     });
     onInternalError(error);
   }
+}
+
+function toolResult(text: string, { isError }: { readonly isError: boolean }): Json {
+  return joined('{"content":[{"type":"text","text":', quoted(text), `}],"isError":${isError}}`);
+}
+
+function listOf(items: readonly Json[]): Json {
+  return joined('[', ...items.flatMap((item, at) => (at === 0 ? [item] : [',', item])), ']');
 }
 
 function refusedWhole(message: string): McpAnswer {

@@ -6,6 +6,7 @@ import { messageOf } from '#http/answer/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { errorText, rpcCode } from './protocol/json-rpc.ts';
+import { bytesOf, type Json } from './protocol/long-json.ts';
 import { McpServer } from './server.ts';
 import type { ToolSurroundings } from './tools/tool.ts';
 
@@ -62,7 +63,7 @@ export class StdioTransport {
     if (answer !== undefined) await this.#write(answer);
   }
 
-  async #answer(line: Uint8Array): Promise<string | undefined> {
+  async #answer(line: Uint8Array): Promise<Json | undefined> {
     const { settings, runtime } = this.#surroundings;
     const limits = { depthMax: settings.get(serverHttpJsonMaxDepth) };
     this.#requests += 1;
@@ -80,8 +81,15 @@ export class StdioTransport {
     }
   }
 
-  async #write(text: string): Promise<void> {
-    if (this.#output.write(`${text}\n`)) return;
+  async #write(json: Json): Promise<void> {
+    if (typeof json === 'string') return this.#send(`${json}\n`);
+    const slices = new SliceTimer(this.#surroundings.runtime);
+    for await (const piece of bytesOf(json, slices)) await this.#send(piece);
+    await this.#send('\n');
+  }
+
+  async #send(piece: string | Uint8Array): Promise<void> {
+    if (this.#output.write(piece)) return;
     await new Promise<void>((resolve) => this.#output.once('drain', resolve));
   }
 }

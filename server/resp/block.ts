@@ -1,7 +1,14 @@
 import { redisMaxRequestSize } from '#config/redis-settings.ts';
-import type { Command, Reply } from '#query/algebra/commands.ts';
+import { DatabaseError } from '#core/errors.ts';
+import type { ByteText } from '#core/text/byte-text.ts';
+import type { KeySpace } from '#database/key-value/key-value-store.ts';
+import { isLong, runLongStaged } from '#database/key-value/long-commands.ts';
+import { Pace } from '#database/key-value/pace.ts';
+import { keysOf, runTransient } from '#database/key-value/transient-operations.ts';
+import type { Command, Reply, TransientCommand } from '#query/algebra/commands.ts';
 import { type Client, isRecords, type OpenBlock, type Queued, textOf } from './client.ts';
-import { array, errorReply, nullArray, ok, replyOf, toldOf, type Wire } from './reply.ts';
+import { anyArray, anyReplyOf, array, errorReply, type Given, type LongReply } from './reply.ts';
+import { nullArray, ok, replyOf, toldOf, type Wire } from './reply.ts';
 import { Told } from './told.ts';
 
 /** What a queued word takes beside its bytes. */
@@ -27,18 +34,29 @@ export class Block implements OpenBlock {
   }
 
   /** EXEC. Commands on transient keys alone fail one by one, as in Redis; with records among them it is all or nothing. */
-  execute(client: Client): Wire | Promise<Wire> {
-    const { isWatchedKeyTouched } = client;
-    client.forgetBlock();
-    if (this.isBad)
+  execute(client: Client): Given {
+    client.block = undefined;
+    if (this.isBad) {
+      client.unwatch();
       return errorReply('EXECABORT Transaction discarded because of previous errors.');
-    if (isWatchedKeyTouched) return nullArray(client.protocol);
-    return this.#queued.some(({ command }) => isRecords(command))
-      ? this.#withRecords(client)
-      : this.#oneByOne(client);
+    }
+    if (this.#queued.some(({ command }) => isRecords(command))) return this.#withRecords(client);
+    return this.#isLong ? this.#inSlices(client) : this.#unlessTouched(client, this.#oneByOne);
   }
 
-  #oneByOne(client: Client): Wire | Promise<Wire> {
+  get #isLong(): boolean {
+    if (this.#queued.length > commandsAtOnceMax) return true;
+    return this.#queued.some(({ command }) => isTransient(command) && isLong(command));
+  }
+
+  /** Watched keys count up to the moment in which the first command is carried out. */
+  #unlessTouched(client: Client, run: (client: Client) => Given): Given {
+    const { isWatchedKeyTouched } = client;
+    client.unwatch();
+    return isWatchedKeyTouched ? nullArray(client.protocol) : run.call(this, client);
+  }
+
+  #oneByOne(client: Client): Given {
     const replies: Wire[] = [];
     let waiting: Promise<void> | undefined;
     for (const queued of this.#queued) {
@@ -46,7 +64,7 @@ export class Block implements OpenBlock {
         waiting = waiting.then(() => this.#later(client, queued, replies));
         continue;
       }
-      const reply = replyTo(client, queued);
+      const reply = shapedReply(client, queued, wireOf);
       if (typeof reply === 'string') replies.push(reply);
       else waiting = reply.then((later) => void replies.push(later));
     }
@@ -54,19 +72,48 @@ export class Block implements OpenBlock {
   }
 
   async #later(client: Client, queued: Queued, replies: Wire[]): Promise<void> {
-    replies.push(await replyTo(client, queued));
+    replies.push(await shapedReply(client, queued, wireOf));
   }
 
-  #withRecords(client: Client): Wire | Promise<Wire> {
-    const wait = client.beforeRead();
-    if (wait === undefined) return this.#whole(client);
-    return wait.then(
-      () => this.#whole(client),
-      (error: unknown) => discarded(client, error),
+  /** Many commands on transient keys take several turns, in which nobody else gets at the keys. */
+  async #inSlices(client: Client): Promise<Wire | LongReply> {
+    const { store, runtime } = client.surroundings;
+    const pace = new Pace(runtime);
+    const spaces = new Set<KeySpace>();
+    for (const { command } of this.#queued) {
+      if (!isTransient(command)) continue;
+      for (const key of keysOf(command)) {
+        addSpace(client, key, spaces);
+        if (pace.isSpent) await pace.pause();
+      }
+    }
+    return store.alone(spaces, async () =>
+      this.#unlessTouched(client, () => this.#all(client, pace)),
     );
   }
 
-  #whole(client: Client): Wire | Promise<Wire> {
+  async #all(client: Client, pace: Pace): Promise<Wire | LongReply> {
+    const replies: Wire[] = [];
+    for (const { command } of this.#queued) {
+      replies.push(await ownersReply(client, command, pace));
+      if (pace.isSpent) await pace.pause();
+    }
+    return anyArray(replies, (reply) => reply);
+  }
+
+  #withRecords(client: Client): Given {
+    const wait = client.beforeRead();
+    if (wait === undefined) return this.#unlessTouched(client, this.#whole);
+    return wait.then(
+      () => this.#unlessTouched(client, this.#whole),
+      (error: unknown) => {
+        client.unwatch();
+        return discarded(client, error);
+      },
+    );
+  }
+
+  #whole(client: Client): Given {
     try {
       const database = this.#database(client);
       const commands = this.#queued.map(({ command }) => command);
@@ -98,9 +145,10 @@ export class Block implements OpenBlock {
     return `MULTI ${shown.join('; ')}${this.#queued.length > 3 ? '; ...' : ''}`;
   }
 
-  #wire(client: Client, replies: Reply): Wire {
+  #wire(client: Client, replies: Reply): Wire | LongReply {
     const list = Array.isArray(replies) ? (replies as readonly Reply[]) : [];
-    return array(this.#queued.map(({ command }, at) => wireOf(command, list[at] ?? null, client)));
+    let at = 0;
+    return anyArray(this.#queued, ({ command }) => wireOf(command, list[at++] ?? null, client));
   }
 }
 
@@ -111,8 +159,45 @@ function discarded(client: Client, error: unknown): Wire {
   return errorReply(`EXECABORT Transaction discarded: ${told.slice('ERR '.length)}`);
 }
 
+/** Commands of a block that are carried out at once: some 200 microseconds. */
+const commandsAtOnceMax = 500;
+
+function isTransient(command: Command): command is TransientCommand {
+  return command.kind !== 'constant' && command.kind !== 'records';
+}
+
+/** A key that the client may not use has none: its command says so. */
+function addSpace(client: Client, key: ByteText, spaces: Set<KeySpace>): void {
+  try {
+    spaces.add(client.locate(key, 'read').keys);
+  } catch (error) {
+    if (!(error instanceof DatabaseError) && !(error instanceof Told)) throw error;
+  }
+}
+
+/** A command of who has the keys for himself; never rejects. */
+async function ownersReply(client: Client, command: Command, pace: Pace): Promise<Wire> {
+  try {
+    if (!isTransient(command)) return await shapedReply(client, { command, words: [] }, wireOf);
+    const reply = isLong(command)
+      ? await runLongStaged(command, client.locate, pace)
+      : runTransient(command, client.locate);
+    return wireOf(command, reply, client);
+  } catch (error) {
+    return client.told(error);
+  }
+}
+
 /** A command by itself; never throws. */
-export function replyTo(client: Client, { command, words }: Queued): Wire | Promise<Wire> {
+export function replyTo(client: Client, queued: Queued): Given {
+  return shapedReply(client, queued, longOf);
+}
+
+function shapedReply<T>(
+  client: Client,
+  { command, words }: Queued,
+  shape: (command: Command, reply: Reply, client: Client) => T,
+): T | Wire | Promise<T | Wire> {
   try {
     const reply =
       command.kind === 'constant'
@@ -120,14 +205,18 @@ export function replyTo(client: Client, { command, words }: Queued): Wire | Prom
         : isRecords(command)
           ? client.records(command, words)
           : client.transient(command);
-    if (!(reply instanceof Promise)) return wireOf(command, reply, client);
+    if (!(reply instanceof Promise)) return shape(command, reply, client);
     return reply.then(
-      (later) => wireOf(command, later, client),
+      (later) => shape(command, later, client),
       (error: unknown) => client.told(error),
     );
   } catch (error) {
     return client.told(error);
   }
+}
+
+function longOf(command: Command, reply: Reply, client: Client): Wire | LongReply {
+  return Array.isArray(reply) ? anyReplyOf(reply, client.protocol) : wireOf(command, reply, client);
 }
 
 /** Statuses are simple strings: what SET answers, and PONG. */

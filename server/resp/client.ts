@@ -1,6 +1,8 @@
 import type { Principal } from '#core/principal.ts';
 import type { ByteText } from '#core/text/byte-text.ts';
 import type { KeySpace, KeyWatch } from '#database/key-value/key-value-store.ts';
+import { isLong, runLong } from '#database/key-value/long-commands.ts';
+import { Pace } from '#database/key-value/pace.ts';
 import { keysOf, runTransient, type Touch } from '#database/key-value/transient-operations.ts';
 import type { Value } from '#core/value/value.ts';
 import type { DatabaseHandle, RunOptions } from '#database/session.ts';
@@ -12,7 +14,7 @@ import type {
   TransientCommand,
 } from '#query/algebra/commands.ts';
 import { KeyRights } from './key-rights.ts';
-import { errorReply, type Protocol, toldOf, type Wire } from './reply.ts';
+import { errorReply, type Given, type Protocol, toldOf, type Wire } from './reply.ts';
 import type { WireSurroundings } from './surroundings.ts';
 import { Told } from './told.ts';
 
@@ -33,7 +35,7 @@ export interface OpenBlock {
   /** What the commands hold. */
   readonly bytes: number;
   add(client: Client, queued: Queued): Wire;
-  execute(client: Client): Wire | Promise<Wire>;
+  execute(client: Client): Given;
 }
 
 /**
@@ -143,7 +145,10 @@ export class Client {
 
   /** A command on transient keys: at once, unless a block is about to change one of them. */
   transient(command: TransientCommand): Reply | Promise<Reply> {
-    const held = this.surroundings.store.heldCount === 0 ? undefined : this.#heldBy(command);
+    const { store, runtime } = this.surroundings;
+    if (isLong(command))
+      return runLong(command, { store, locate: this.locate, pace: new Pace(runtime) });
+    const held = store.heldCount === 0 ? undefined : this.#heldBy(command);
     return held === undefined
       ? runTransient(command, this.locate)
       : held.then(() => this.transient(command));

@@ -1,16 +1,20 @@
 import type { ByteText } from '#core/text/byte-text.ts';
+import { doneInSlices } from '#database/key-value/long-commands.ts';
+import { Pace } from '#database/key-value/pace.ts';
 import {
   type CommandSpec,
   commandSpecs,
   readBytes,
+  readBytesInTurns,
   takesWords,
   wrongNumber,
 } from '#language/redis/commands.ts';
+import type { Command } from '#query/algebra/commands.ts';
 import { replyTo } from './block.ts';
 import type { Client } from './client.ts';
 import { connectionCommands } from './connection-commands.ts';
 import { keyCommands, keySpecs } from './key-commands.ts';
-import { errorReply, type Wire } from './reply.ts';
+import { errorReply, type Given, type LongReply, type Wire } from './reply.ts';
 import { Told } from './told.ts';
 import { transactionCommands } from './transaction-commands.ts';
 import type { WireCommand } from './wire-command.ts';
@@ -34,7 +38,7 @@ function enter(name: string, entry: Entry): void {
 }
 
 /** What the client gets for a request; never throws or rejects. */
-export function execute(client: Client, words: readonly ByteText[]): Wire | Promise<Wire> {
+export function execute(client: Client, words: readonly ByteText[]): Given {
   const name = words[0] ?? '';
   const entry = entries.get(name) ?? entries.get(name.toUpperCase());
   try {
@@ -46,8 +50,7 @@ export function execute(client: Client, words: readonly ByteText[]): Wire | Prom
       : onWire(client, entry, words);
   } catch (error) {
     const isOfBlocks = entry?.kind === 'wire' && entry.isOfBlocks;
-    if (client.block !== undefined && !isOfBlocks) client.block.isBad = true;
-    return client.told(error);
+    return isOfBlocks ? client.told(error) : refused(client, error);
   }
 }
 
@@ -55,22 +58,47 @@ function isForStrangers({ command }: Entry & { kind: 'wire' }): boolean {
   return command.name === 'AUTH' || command.name === 'HELLO';
 }
 
-function onLanguage(
+function onLanguage(client: Client, spec: CommandSpec, words: readonly ByteText[]): Given {
+  if (!takesWords(spec, words.length)) throw new Told(`ERR ${wrongNumber(spec)}`);
+  if (words.length > wordsAtOnceMax) return onLong(client, spec, words);
+  return carriedOut(client, readBytes(spec, words), words);
+}
+
+/** Words of a command that is read at once: some 100 microseconds. */
+const wordsAtOnceMax = 1000;
+
+async function onLong(
   client: Client,
   spec: CommandSpec,
   words: readonly ByteText[],
-): Wire | Promise<Wire> {
-  if (!takesWords(spec, words.length)) throw new Told(`ERR ${wrongNumber(spec)}`);
+): Promise<Wire | LongReply> {
+  try {
+    const pace = new Pace(client.surroundings.runtime);
+    const command = await doneInSlices(readBytesInTurns(spec, words), pace);
+    return await carriedOut(client, command, words);
+  } catch (error) {
+    return refused(client, error);
+  }
+}
+
+function carriedOut(client: Client, command: Command, words: readonly ByteText[]): Given {
   const { block } = client;
-  if (block === undefined) return replyTo(client, { command: readBytes(spec, words), words });
-  return block.add(client, { command: readBytes(spec, words), words });
+  return block === undefined
+    ? replyTo(client, { command, words })
+    : block.add(client, { command, words });
+}
+
+/** What was refused when it should be queued spoils its block. */
+function refused(client: Client, error: unknown): Wire {
+  if (client.block !== undefined) client.block.isBad = true;
+  return client.told(error);
 }
 
 function onWire(
   client: Client,
   { command, isOfBlocks }: Entry & { kind: 'wire' },
   words: readonly ByteText[],
-): Wire | Promise<Wire> {
+): Given {
   const { name, argumentsMin, argumentsMax, isAlways } = command;
   const count = words.length - 1;
   if (count < argumentsMin || count > argumentsMax)

@@ -5,15 +5,18 @@ import type { Cancel } from '#core/runtime.ts';
 import { MessageMemory } from '#database/bounds/memory-accounts.ts';
 import { Client } from './client.ts';
 import { execute } from './commands.ts';
-import { errorReply, type Wire } from './reply.ts';
+import { Pace } from '#database/key-value/pace.ts';
+import { errorReply, LongReply, type Wire } from './reply.ts';
 import { type ParserLimits, ProtocolError, RequestParser, tooLong } from './request-parser.ts';
 import type { WireSurroundings } from './surroundings.ts';
 
 /** Characters of replies that are joined before they are written. */
 const writeAt = 64 * 1024;
-/** Commands between two looks at the clock, and the work of a turn. */
+/** Commands, and their bytes, between two looks at the clock. */
 const commandsPerLook = 16;
-const sliceMs = 2;
+const bytesPerLook = 4096;
+/** Shorter chunks are some 20 microseconds of work and not worth a look. */
+const shortChunkBytes = 1024;
 /** A client that takes none of its replies for so long is cut off. */
 const unreadMsMax = 60_000;
 /** What a client that was told of its last error may need to read it. */
@@ -32,6 +35,8 @@ export class Connection {
   readonly #memory: MessageMemory;
   #replies = '';
   #isWaiting = false;
+  /** The chunk is. */
+  #isShort = false;
   #hasEnded = false;
   #isClosed = false;
   #cancelClose: Cancel | undefined;
@@ -90,6 +95,7 @@ export class Connection {
       return;
     }
     this.#parser.feed(chunk);
+    this.#isShort = chunk.length <= shortChunkBytes;
     this.#work();
   }
 
@@ -107,14 +113,15 @@ export class Connection {
 
   /** Answers requests until there is none, or something must be waited for. */
   #answer(): void {
-    const { clock } = this.#surroundings.runtime;
-    const startMs = clock.monotonicMs();
+    const { turn } = this.#surroundings;
+    let lookAt = bytesPerLook;
+    if (!this.#isShort) turn.begin();
     for (let count = 1; !this.client.isClosing; count += 1) {
       const request = this.#parser.next();
       if (request === undefined) break;
       const reply = request === tooLong ? this.#refuseLong() : execute(this.client, request);
       if (typeof reply !== 'string') {
-        this.#wait(reply);
+        this.#wait(reply instanceof LongReply ? this.#writeParts(reply) : reply);
         return;
       }
       this.#replies += reply;
@@ -122,15 +129,18 @@ export class Connection {
         this.#wait(this.#drained());
         return;
       }
-      if (count % commandsPerLook !== 0) continue;
-      if (clock.monotonicMs() - startMs >= sliceMs) {
-        this.#wait(this.#turn());
+      if (this.#isShort || (count % commandsPerLook !== 0 && this.#parser.position < lookAt))
+        continue;
+      lookAt = this.#parser.position + bytesPerLook;
+      if (turn.isSpent) {
+        this.#wait(this.#nextTurn());
         return;
       }
     }
     this.#memory.set(this.#parser.heldBytes + (this.client.block?.bytes ?? 0));
     if (this.client.isClosing || this.#hasEnded) this.#end();
     else if (!this.#write()) this.#wait(this.#drained());
+    else if (!this.#isShort && turn.isSpent) this.#wait(this.#nextTurn());
   }
 
   #refuseLong(): Wire {
@@ -140,12 +150,15 @@ export class Connection {
     );
   }
 
-  #wait(reply: Promise<Wire>): void {
+  #wait(reply: Promise<Wire | LongReply>): void {
     this.#isWaiting = true;
     this.socket.pause();
     if (this.#replies.length > 0 && this.socket.writableLength === 0) this.#write();
     reply.then(
-      (wire) => this.#goOn(wire),
+      (given) => {
+        if (given instanceof LongReply) this.#wait(this.#writeParts(given));
+        else this.#goOn(given);
+      },
       (error: unknown) => this.#goOn(this.client.told(error)),
     );
   }
@@ -159,7 +172,20 @@ export class Connection {
     if (!this.#isWaiting && !this.#isClosed) this.socket.resume();
   }
 
-  async #turn(): Promise<Wire> {
+  /** With turns for others, and no faster than the client takes it. */
+  async #writeParts({ parts }: LongReply): Promise<Wire> {
+    const pace = new Pace(this.#surroundings.runtime);
+    for (let part = parts.next(); part.done !== true; part = parts.next()) {
+      this.#replies += part.value;
+      if (this.#replies.length < writeAt) continue;
+      if (!this.#write()) await this.#drained();
+      if (this.#isClosed) break;
+      if (pace.isSpent) await pace.pause();
+    }
+    return '';
+  }
+
+  async #nextTurn(): Promise<Wire> {
     this.#write();
     await this.#surroundings.runtime.timers.yield();
     return '';

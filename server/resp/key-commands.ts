@@ -5,7 +5,15 @@ import type { Client } from './client.ts';
 import { Told } from './told.ts';
 import type { WireCommand } from './wire-command.ts';
 import { Glob } from './glob.ts';
-import { array, bulk, integerReply, type Wire } from './reply.ts';
+import {
+  anyArray,
+  array,
+  bulk,
+  type Given,
+  integerReply,
+  type LongReply,
+  type Wire,
+} from './reply.ts';
 
 const many = Number.POSITIVE_INFINITY;
 
@@ -56,36 +64,39 @@ function space(client: Client): KeySpace {
   return client.locate('', 'read').keys;
 }
 
-function storedAt(client: Client, words: readonly ByteText[]) {
+/** As every look at a key it waits for who is about to change it. */
+function whereItIs(client: Client, words: readonly ByteText[], told: (is: boolean) => Wire): Given {
   const { keys, key } = client.locate(words[1] ?? '', 'read');
-  return keys.get(key);
+  const held = keys.holdOn(key);
+  if (held === undefined) return told(keys.get(key) !== undefined);
+  return held.then((): Given => whereItIs(client, words, told));
 }
 
-function type(client: Client, words: readonly ByteText[]): Wire {
-  return storedAt(client, words) === undefined ? '+none\r\n' : '+string\r\n';
+function type(client: Client, words: readonly ByteText[]): Given {
+  return whereItIs(client, words, (is) => (is ? '+string\r\n' : '+none\r\n'));
 }
 
-function timeToLive(client: Client, words: readonly ByteText[]): Wire {
-  return integerReply(storedAt(client, words) === undefined ? -2 : -1);
+function timeToLive(client: Client, words: readonly ByteText[]): Given {
+  return whereItIs(client, words, (is) => integerReply(is ? -1 : -2));
 }
 
 const keysPerLook = 1000;
 const sliceMs = 2;
 
-async function keys(client: Client, words: readonly ByteText[]): Promise<Wire> {
+async function keys(client: Client, words: readonly ByteText[]): Promise<Wire | LongReply> {
   const { clock, timers } = client.surroundings.runtime;
   const glob = new Glob(words[1] ?? '');
-  const found: Wire[] = [];
+  const found: ByteText[] = [];
   let startMs = clock.monotonicMs();
   let count = 0;
   for (const key of space(client).keys()) {
-    if (glob.matches(key)) found.push(bulk(key));
+    if (glob.matches(key)) found.push(key);
     count += 1;
     if (count % keysPerLook !== 0 || clock.monotonicMs() - startMs < sliceMs) continue;
     await timers.yield();
     startMs = clock.monotonicMs();
   }
-  return array(found);
+  return anyArray(found, bulk);
 }
 
 const scanCountMax = 10_000;

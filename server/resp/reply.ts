@@ -7,6 +7,18 @@ export type Protocol = 2 | 3;
 /** A whole reply in the form of the wire. */
 export type Wire = ByteText;
 
+/** A reply whose parts are made and written one by one: those of long commands take megabytes. */
+export class LongReply {
+  readonly parts: Iterator<Wire>;
+
+  constructor(parts: Iterator<Wire>) {
+    this.parts = parts;
+  }
+}
+
+/** What a command gives at once, or later. */
+export type Given = Wire | LongReply | Promise<Wire | LongReply>;
+
 export const ok: Wire = '+OK\r\n';
 
 export function bulk(text: ByteText): Wire {
@@ -38,6 +50,27 @@ export function array(items: readonly Wire[]): Wire {
 export function map(entries: readonly (readonly [ByteText, Wire])[], protocol: Protocol): Wire {
   const items = entries.map(([key, value]) => bulk(key) + value).join('');
   return protocol === 3 ? `%${entries.length}\r\n${items}` : `*${entries.length * 2}\r\n${items}`;
+}
+
+/** Items of an array that is made at once. */
+const itemsAtOnceMax = 1000;
+
+/** An array; a long one in parts. */
+export function anyArray<T>(items: readonly T[], made: (item: T) => Wire): Wire | LongReply {
+  return items.length > itemsAtOnceMax
+    ? new LongReply(partsOf(items, made))
+    : array(items.map(made));
+}
+
+function* partsOf<T>(items: readonly T[], made: (item: T) => Wire): Iterator<Wire> {
+  yield `*${items.length}\r\n`;
+  for (const item of items) yield made(item);
+}
+
+/** As `replyOf`; a long list in parts. */
+export function anyReplyOf(reply: Reply, protocol: Protocol): Wire | LongReply {
+  if (!Array.isArray(reply)) return replyOf(reply, protocol);
+  return anyArray(reply as readonly Reply[], (item) => replyOf(item, protocol));
 }
 
 /** A reply of a command; texts as bulk strings. */

@@ -71,6 +71,11 @@ export class RequestParser {
     return this.#carry.length + this.#requestBytes - this.#bodyLeft;
   }
 
+  /** What is used of the chunk. */
+  get position(): number {
+    return this.#at;
+  }
+
   get limits(): ParserLimits {
     return this.#limits();
   }
@@ -250,7 +255,7 @@ export class RequestParser {
     const line = this.#carry;
     this.#carry = '';
     this.#state = 'start';
-    return wordsOf(line);
+    return line.length <= 2 && line.trim() === '' ? undefined : wordsOf(line);
   }
 }
 

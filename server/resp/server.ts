@@ -19,8 +19,10 @@ import type { Users } from '#security/users.ts';
 import { Connection } from './connection.ts';
 import type { ParserLimits } from './request-parser.ts';
 import type { WireSurroundings } from './surroundings.ts';
+import { TurnBudget } from './turn-budget.ts';
 
-export interface RedisServerOptions extends Omit<WireSurroundings, 'defaultDatabase' | 'counts'> {
+export interface RedisServerOptions
+  extends Omit<WireSurroundings, 'defaultDatabase' | 'counts' | 'turn'> {
   readonly users: Users;
   readonly tls: TlsCredentials | undefined;
 }
@@ -48,6 +50,7 @@ export class RedisServer {
     this.#options = options;
     this.#surroundings = {
       ...options,
+      turn: new TurnBudget(options.runtime),
       defaultDatabase: () => options.settings.get(redisDefaultDatabase) || undefined,
       counts: () => ({
         clients: this.#connections.size,

@@ -7,6 +7,7 @@ import type { KeyValueStore } from '#database/key-value/key-value-store.ts';
 import type { DatabasesPort } from '#database/session.ts';
 import type { Authenticator } from '#security/authenticator.ts';
 import type { GroupAuthorizer } from '#security/authorizer.ts';
+import type { TurnBudget } from './turn-budget.ts';
 
 /** What the wire needs of the rest of the server. */
 export interface WireSurroundings {
@@ -25,6 +26,7 @@ export interface WireSurroundings {
   readonly defaultDatabase: () => string | undefined;
   readonly onInternalError: (error: unknown) => void;
   readonly counts: () => WireCounts;
+  readonly turn: TurnBudget;
 }
 
 export interface WireCounts {

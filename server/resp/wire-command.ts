@@ -1,6 +1,6 @@
 import type { ByteText } from '#core/text/byte-text.ts';
 import type { Client } from './client.ts';
-import type { Wire } from './reply.ts';
+import type { Given } from './reply.ts';
 
 /** A command that only the wire has. */
 export interface WireCommand {
@@ -10,5 +10,5 @@ export interface WireCommand {
   /** It is carried out before a login, and between MULTI and EXEC, too. */
   readonly isAlways?: true;
   /** @throws DatabaseError, Told */
-  readonly run: (client: Client, words: readonly ByteText[]) => Wire | Promise<Wire>;
+  readonly run: (client: Client, words: readonly ByteText[]) => Given;
 }

@@ -1,4 +1,7 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 
 /** What one statement did to everybody else. */
 export interface Stall {
@@ -45,51 +48,58 @@ export class Line {
   }
 }
 
-const healthRequest = 'GET /api/v1/health HTTP/1.1\r\nhost: x\r\n\r\n';
-const probeEveryMs = 5;
-
+/** What is tried, and what `/health` takes meanwhile. */
 export class Prober {
-  readonly #health: Line;
+  readonly #health: ChildProcess;
   readonly #watch: Line;
+  /** Of every answer of `/health`, whatever was tried meanwhile. */
+  readonly #healthMs: number[] = [];
 
   constructor(port: number, watchPort: number) {
-    this.#health = new Line(port, (text) => text.includes('\r\n\r\n'));
+    this.#health = fork(join(import.meta.dirname, 'health.ts'), [String(port)]);
     this.#watch = new Line(watchPort, (text) => text.endsWith('\n'));
   }
 
   async during(name: string, work: () => Promise<string>): Promise<Stall> {
     await this.#watch.ask('reset\n');
-    let isOver = false;
-    let healthMs = 0;
-    const probing = (async () => {
-      while (!isOver) {
-        const start = performance.now();
-        await this.#health.ask(healthRequest);
-        healthMs = Math.max(healthMs, performance.now() - start);
-        await new Promise((done) => setTimeout(done, probeEveryMs));
-      }
-    })();
+    await this.#healthSinceThen();
     const start = performance.now();
     const outcome = await work();
     const totalMs = performance.now() - start;
-    isOver = true;
-    await probing;
     const longest = JSON.parse(await this.#watch.ask('read\n')) as {
       wallMs: number;
       processorMs: number;
     };
+    const healthMs = await this.#healthSinceThen();
+    this.#healthMs.push(...healthMs);
     return {
       name,
       turnMs: longest.processorMs,
       turnWallMs: longest.wallMs,
-      healthMs,
+      healthMs: Math.max(0, ...healthMs),
       totalMs,
       outcome,
     };
   }
 
+  /** How long `/health` took at this share of its answers. */
+  healthMsAt(share: number): number {
+    const sorted = [...this.#healthMs].sort((a, b) => a - b);
+    return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+  }
+
+  get healthCount(): number {
+    return this.#healthMs.length;
+  }
+
+  async #healthSinceThen(): Promise<readonly number[]> {
+    this.#health.send('tell');
+    const [tookMs] = (await once(this.#health, 'message')) as [readonly number[]];
+    return tookMs;
+  }
+
   end(): void {
-    this.#health.end();
+    this.#health.kill();
     this.#watch.end();
   }
 }

@@ -51,6 +51,7 @@ const server = await startServer({
     : {},
 });
 const stalls: Stall[] = [];
+let health = '';
 try {
   const wanted = (options.agents ? [] : [...readCalls(options.calls)])
     .filter(([type]) => options.type === '' || options.type.split(',').includes(type))
@@ -90,6 +91,8 @@ try {
       if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
     }
   }
+  const shown = [0.5, 0.99, 0.999].map((share) => prober.healthMsAt(share).toFixed(1));
+  health = `/health meanwhile: p50 ${shown[0]} ms, p99 ${shown[1]} ms, p99.9 ${shown[2]} ms of ${prober.healthCount} answers`;
   prober.end();
 } finally {
   if (options.profile === undefined) await server.kill();
@@ -125,6 +128,7 @@ const head = '  turn   wall health  total  (ms)';
 const table = [head, ...stalls.map(lineOf)].join('\n');
 if (options.out !== undefined) writeFileSync(options.out, `${table}\n`);
 process.stdout.write(`\n${[head, ...stalls.slice(0, 40).map(lineOf)].join('\n')}\n`);
-for (const ms of [200, 50, 20])
+for (const ms of [200, 50, 20, 10])
   process.stdout.write(`${stalls.filter(({ turnMs }) => turnMs > ms).length} above ${ms} ms, `);
 process.stdout.write(`of ${stalls.length}\n`);
+process.stdout.write(`${health}\n`);

@@ -398,7 +398,8 @@ class JsonSlices {
   #goOnWithString(begun: string): void {
     const window = this.#window;
     const end = this.#position + unitsPerPiece;
-    let text = begun;
+    // Joined piece by piece: a sum of a million little texts would be as many objects.
+    const parts: string[] = [];
     let position = this.#position;
     for (;;) {
       const unit = window.charCodeAt(position);
@@ -407,18 +408,18 @@ class JsonSlices {
       if (Number.isNaN(unit)) throw this.#fail(position, notClosed);
       if (position >= end) {
         this.#position = position;
-        this.#begun = text;
+        this.#begun = begun + parts.join('');
         return;
       }
       if (unit === backslash) {
         const meant = escapeAt(window, position);
         if (meant === undefined) throw this.#fail(position, unknownEscape);
         this.#watchHalves(meant, position);
-        text += meant;
+        parts.push(meant);
         position += window.charCodeAt(position + 1) === 117 ? 6 : 2;
       } else {
         const next = plainRunEnd(window, position, end);
-        text += window.slice(position, next);
+        parts.push(window.slice(position, next));
         position = next;
       }
     }
@@ -426,7 +427,7 @@ class JsonSlices {
       throw this.#fail(this.#stringStart - this.#windowStart, loneSurrogate);
     this.#position = position + 1;
     this.#begun = undefined;
-    this.#take(text);
+    this.#take(begun + parts.join(''));
   }
 
   /** Only escapes bring halves of characters; a look at the whole string would be one more at all of it. */

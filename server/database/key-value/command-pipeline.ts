@@ -4,7 +4,7 @@ import { shownBytes } from '#core/text/byte-text.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
-import type { Command, CommandUnit, Reply } from '#query/algebra/commands.ts';
+import type { Command, CommandUnit, RecordStep, Reply } from '#query/algebra/commands.ts';
 import { effectsOf } from '#query/algebra/effects.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
@@ -16,10 +16,11 @@ import type { ResultStream, RunOptions } from '../session.ts';
 import type { StatementCompiler } from '../statement/compiler.ts';
 import type { Order, PlanRuns, Scope } from '../statement/plan-runs.ts';
 import { FinishedResult, type ResultFacts } from '../statement/results.ts';
-import { CommandRun, type Pace } from './command-run.ts';
+import { CommandRun } from './command-run.ts';
 import { accessesOfStep, commandsOf, type CompiledCommands } from './compiled-commands.ts';
 import type { KeyValueStore } from './key-value-store.ts';
 import { keysOfRequest } from './located-keys.ts';
+import { Pace } from './pace.ts';
 import { type LocateSpace, StagedKeys } from './staged-keys.ts';
 
 export interface CommandPipelineOptions {
@@ -41,8 +42,6 @@ export interface CommandPipelineOptions {
   readonly countFailure: (error: unknown) => void;
 }
 
-/** Milliseconds of work between two turns of the event loop. */
-const sliceMs = 2;
 /** What a reply takes beside its text. */
 const replyBytes = 32;
 
@@ -76,7 +75,10 @@ export class CommandPipeline {
     try {
       const resolved = command.resolve(compiler.recordContext(view, this.#options.databaseName));
       if (resolved.kind === 'transient') return;
-      for (const step of resolved.steps) {
+      const { steps, isUniform } = resolved;
+      const count = isUniform ? Math.min(1, steps.length) : steps.length;
+      for (let at = 0; at < count; at += 1) {
+        const step = steps.at(at) as RecordStep;
         const compiledStep = compiler.compiledStep(step, view);
         for (const access of accessesOfStep(step, compiledStep)) this.#require(options, access);
       }
@@ -101,7 +103,7 @@ export class CommandPipeline {
     if (read !== undefined) return this.#runRead(compiled, read, order, admitted);
     admitted.settle();
     const host: UnitHost = {
-      run: (unit, isLast) => this.#unit(unit, order, isLast),
+      run: (unit, isLast, shared) => this.#unit(unit, order, isLast, shared),
       hasCommitted: false,
     };
     const done = (replies: readonly Reply[]) => {
@@ -152,7 +154,7 @@ export class CommandPipeline {
     const { transaction, settle } = session;
     const scope: Scope = { view: transaction, transaction, settle: nothing };
     const host: UnitHost = {
-      run: (unit) => this.#unitIn(unit, order, scope),
+      run: (unit, _isLast, shared) => this.#unitIn(unit, order, scope, shared),
       hasCommitted: false,
     };
     const done = (replies: readonly Reply[]) => {
@@ -183,7 +185,7 @@ export class CommandPipeline {
     if (only === undefined || units.length > 1)
       return this.#many(units, order, host).then(end.done, end.failed);
     try {
-      const replies = host.run(only, true);
+      const replies = host.run(only, true, undefined);
       return replies instanceof Promise ? replies.then(end.done, end.failed) : end.done(replies);
     } catch (error) {
       return end.failed(error);
@@ -199,17 +201,18 @@ export class CommandPipeline {
     const pace = this.#pace(order);
     const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
     const lastWriting = units.findLastIndex(writesRecords);
+    const shared = this.#commandRun(order);
     const replies: Reply[] = [];
     try {
       for (let at = 0; at < units.length; at += 1) {
-        const given = host.run(units[at] as CommandUnit, at === lastWriting);
+        const given = host.run(units[at] as CommandUnit, at === lastWriting, shared);
         const some = given instanceof Promise ? await given : given;
         for (const reply of some) {
           memory.reserve(replyBytes + (typeof reply === 'string' ? 2 * reply.length : 0));
           replies.push(reply);
         }
         host.hasCommitted ||= writesRecords(units[at] as CommandUnit);
-        if (pace.isSpent()) await pace.pause();
+        if (pace.isSpent) await pace.pause();
       }
       return replies;
     } finally {
@@ -221,11 +224,12 @@ export class CommandPipeline {
     unit: CommandUnit,
     order: Order,
     isLast: boolean,
+    shared: CommandRun | undefined,
   ): readonly Reply[] | Promise<readonly Reply[]> {
     if (unit.kind === 'single') {
       const { command } = unit;
       if (command.kind === 'constant') return [command.reply];
-      if (command.kind !== 'records') return this.#commandRun(order).transient(command);
+      if (command.kind !== 'records') return (shared ?? this.#commandRun(order)).transient(command);
       if (command.does === 'read') return this.#read([command], order);
     } else if (!unit.commands.some(isRecords)) return this.#block(unit.commands, order, undefined);
     const commands = unit.kind === 'single' ? [unit.command] : unit.commands;
@@ -237,10 +241,11 @@ export class CommandPipeline {
     unit: CommandUnit,
     order: Order,
     scope: Scope,
+    shared: CommandRun | undefined,
   ): readonly Reply[] | Promise<readonly Reply[]> {
     if (unit.kind === 'block') return this.#block(unit.commands, order, scope);
     const { command } = unit;
-    return this.#commandRun(order).all([command], scope);
+    return (shared ?? this.#commandRun(order)).all([command], scope);
   }
 
   /** Commands on records that only read: they see one state. */
@@ -334,10 +339,11 @@ export class CommandPipeline {
   }
 
   #commandRun(order: Order, staged?: StagedKeys): CommandRun {
-    const { databaseName, compiler, plans } = this.#options;
+    const { databaseName, store, compiler, plans } = this.#options;
     const locate = staged === undefined ? this.#locate(order) : undefined;
     return new CommandRun({
       databaseName,
+      store,
       compiler,
       plans,
       order,
@@ -349,16 +355,7 @@ export class CommandPipeline {
   }
 
   #pace({ watch }: Order): Pace {
-    const { clock, timers } = this.#options.runtime;
-    let startMs = clock.monotonicMs();
-    return {
-      isSpent: () => clock.monotonicMs() - startMs >= sliceMs,
-      pause: async () => {
-        await timers.yield();
-        startMs = clock.monotonicMs();
-        watch.check();
-      },
-    };
+    return new Pace(this.#options.runtime, () => watch.check());
   }
 
   #locate({ statement, options }: Order): LocateSpace {
@@ -401,6 +398,8 @@ interface UnitHost {
   readonly run: (
     unit: CommandUnit,
     isLast: boolean,
+    /** Of programs of several units. */
+    shared: CommandRun | undefined,
   ) => readonly Reply[] | Promise<readonly Reply[]>;
   hasCommitted: boolean;
 }

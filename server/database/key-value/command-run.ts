@@ -3,6 +3,7 @@ import { byteTextOf } from '#core/text/byte-text.ts';
 import type {
   Command,
   Joined,
+  Many,
   RecordCommand,
   RecordStep,
   Reply,
@@ -11,18 +12,13 @@ import type {
 import type { StatementCompiler } from '../statement/compiler.ts';
 import type { Order, Outcome, PlanRuns, Scope } from '../statement/plan-runs.ts';
 import { accessesOfStep } from './compiled-commands.ts';
+import type { KeyValueStore } from './key-value-store.ts';
+import { doneInSlices, isLong, runLong, runLongStaged } from './long-commands.ts';
+import type { Pace } from './pace.ts';
 import type { LocateSpace } from './staged-keys.ts';
 import { keysOf, type Locate, runTransient } from './transient-operations.ts';
 
 type Replies = readonly Reply[];
-
-/** The turns of a program. */
-export interface Pace {
-  /** It is time to let others have theirs. */
-  isSpent(): boolean;
-  /** @throws DatabaseError when the program is to end */
-  pause(): Promise<void>;
-}
 
 /** Between two looks at the clock. */
 const partsPerLook = 32;
@@ -30,6 +26,7 @@ const partsPerLook = 32;
 /** Carries out commands one after the other, in a scope and over keys that are given. What needs no waiting gives no promise. */
 export class CommandRun {
   readonly #databaseName: string;
+  readonly #store: KeyValueStore;
   readonly #compiler: StatementCompiler;
   readonly #plans: PlanRuns;
   readonly #order: Order;
@@ -41,6 +38,7 @@ export class CommandRun {
   /** @param options `locateSpace` is absent inside of blocks, which look at keys that somebody holds when they end */
   constructor(options: {
     readonly databaseName: string;
+    readonly store: KeyValueStore;
     readonly compiler: StatementCompiler;
     readonly plans: PlanRuns;
     readonly order: Order;
@@ -50,6 +48,7 @@ export class CommandRun {
     readonly pace: Pace;
   }) {
     this.#databaseName = options.databaseName;
+    this.#store = options.store;
     this.#compiler = options.compiler;
     this.#plans = options.plans;
     this.#order = options.order;
@@ -59,36 +58,40 @@ export class CommandRun {
     this.#pace = options.pace;
   }
 
-  all(commands: readonly Command[], scope: Scope | undefined): Replies | Promise<Replies> {
+  all(commands: Many<Command>, scope: Scope | undefined): Replies | Promise<Replies> {
     return this.#inOrder(commands, (command) => this.#one(command, scope));
   }
 
   /** One after the other, with turns for others in between where there are many. */
   #inOrder<T>(
-    parts: readonly T[],
+    parts: Many<T>,
     reply: (part: T) => Reply | Promise<Reply>,
   ): Replies | Promise<Replies> {
     const replies: Reply[] = [];
     for (let at = 0; at < parts.length; at += 1) {
-      const given = reply(parts[at] as T);
-      const isPaused = at % partsPerLook === partsPerLook - 1 && this.#pace.isSpent();
+      const given = reply(parts.at(at) as T);
+      const isPaused = at % partsPerLook === partsPerLook - 1 && this.#pace.isSpent;
       if (isPaused || given instanceof Promise)
-        return this.#rest(replies, given, parts.slice(at + 1), reply);
+        return this.#rest({ replies, given, parts, from: at + 1 }, reply);
       replies.push(given);
     }
     return replies;
   }
 
   async #rest<T>(
-    replies: Reply[],
-    given: Reply | Promise<Reply>,
-    parts: readonly T[],
+    so: {
+      readonly replies: Reply[];
+      readonly given: Reply | Promise<Reply>;
+      readonly parts: Many<T>;
+      readonly from: number;
+    },
     reply: (part: T) => Reply | Promise<Reply>,
   ): Promise<Replies> {
-    replies.push(await given);
-    for (let at = 0; at < parts.length; at += 1) {
-      if (this.#pace.isSpent()) await this.#pace.pause();
-      const next = reply(parts[at] as T);
+    const { replies, parts } = so;
+    replies.push(await so.given);
+    for (let at = so.from; at < parts.length; at += 1) {
+      if (this.#pace.isSpent) await this.#pace.pause();
+      const next = reply(parts.at(at) as T);
       replies.push(next instanceof Promise ? await next : next);
     }
     return replies;
@@ -107,9 +110,16 @@ export class CommandRun {
   }
 
   #transient(command: TransientCommand): Reply | Promise<Reply> {
+    if (isLong(command)) return this.#long(command);
     const held = this.#heldBy(command);
     if (held !== undefined) return held.then(() => this.#transient(command));
     return runTransient(command, this.#locate);
+  }
+
+  #long(command: Parameters<typeof runLong>[0]): Promise<Reply> {
+    const locate = this.#locateSpace;
+    if (locate === undefined) return runLongStaged(command, this.#locate, this.#pace);
+    return runLong(command, { store: this.#store, locate, pace: this.#pace });
   }
 
   #heldBy(command: TransientCommand): Promise<void> | undefined {
@@ -124,15 +134,18 @@ export class CommandRun {
   }
 
   #records(command: RecordCommand, scope: Scope): Reply | Promise<Reply> {
+    if (command.prepare === undefined) return this.#prepared(command, scope);
+    return doneInSlices(command.prepare(), this.#pace).then(() => this.#prepared(command, scope));
+  }
+
+  #prepared(command: RecordCommand, scope: Scope): Reply | Promise<Reply> {
     scope.transaction?.beginStatement();
     const context = this.#compiler.recordContext(scope.view, this.#databaseName);
     const resolved = command.resolve(context);
     if (resolved.kind === 'transient')
       return joined(this.all(resolved.commands, undefined), resolved.gives);
     const { steps, gives } = resolved;
-    const [only] = steps;
-    if (steps.length === 1 && only !== undefined && gives !== 'list')
-      return this.#step(only, scope);
+    if (steps.length === 1 && gives !== 'list') return this.#step(steps.at(0) as RecordStep, scope);
     return joined(
       this.#inOrder(steps, (step) => this.#step(step, scope)),
       gives,

@@ -69,6 +69,22 @@ export class KeyValueStore {
     this.#ofDatabases.delete(name);
   }
 
+  /** Does work while nobody else gets at the keys of these maps. It waits for blocks that are about to change some of them. */
+  async alone<T>(spaces: ReadonlySet<KeySpace>, work: () => Promise<T>): Promise<T> {
+    for (let held = firstHold(spaces); held !== undefined; held = firstHold(spaces)) await held;
+    let end: () => void = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    for (const space of spaces) space.close(ended);
+    try {
+      return await work();
+    } finally {
+      for (const space of spaces) space.reopen();
+      end();
+    }
+  }
+
   /** @throws DatabaseError `TooLarge` */
   take(bytes: number): void {
     const used = this.#usedBytes + bytes;
@@ -87,6 +103,11 @@ export class KeyValueStore {
   }
 }
 
+function firstHold(spaces: ReadonlySet<KeySpace>): Promise<void> | undefined {
+  for (const space of spaces) if (space.anyHold !== undefined) return space.anyHold;
+  return undefined;
+}
+
 /** The transient keys of one database, or of the server. */
 export class KeySpace implements Keys {
   /** Undefined: that of the server. */
@@ -95,6 +116,8 @@ export class KeySpace implements Keys {
   readonly #values = new Map<ByteText, Stored>();
   readonly #watches = new Map<ByteText, Set<KeyWatch>>();
   readonly #holds = new Map<ByteText, Promise<void>>();
+  /** Somebody has all of it for himself until then. */
+  #closed: Promise<void> | undefined;
 
   constructor(store: KeyValueStore, database: string | undefined) {
     this.#store = store;
@@ -164,9 +187,25 @@ export class KeySpace implements Keys {
     if (known.size === 0) this.#watches.delete(key);
   }
 
-  /** Resolves when the block that is about to change the key has ended; undefined when there is none. */
+  /** Resolves when the block or long command that is about to change the key has ended; undefined when there is none. */
   holdOn(key: ByteText): Promise<void> | undefined {
-    return this.#store.heldCount === 0 ? undefined : this.#holds.get(key);
+    return this.#store.heldCount === 0 ? undefined : (this.#closed ?? this.#holds.get(key));
+  }
+
+  /** As `holdOn`, for any key. */
+  get anyHold(): Promise<void> | undefined {
+    return this.#closed ?? this.#holds.values().next().value;
+  }
+
+  /** Until `reopen` every key is held. */
+  close(ended: Promise<void>): void {
+    this.#closed = ended;
+    this.#store.heldCount += 1;
+  }
+
+  reopen(): void {
+    this.#closed = undefined;
+    this.#store.heldCount -= 1;
   }
 
   hold(key: ByteText, ended: Promise<void>): void {

@@ -1,10 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 
 /**
  * The way from a text to its operators, in steps between which others may run: each takes time in proportion to the text,
  * some 100 ms for a megabyte of dense conditions.
  */
-export type CompileSteps<T> = Generator<undefined, T, undefined>;
+export type CompileSteps<T> = PausingWork<T>;
 
 /** All steps at once. @throws what they throw */
 export function completed<T>(steps: CompileSteps<T>): T {

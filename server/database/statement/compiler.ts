@@ -20,7 +20,7 @@ import type { OperationStep, Part, SqlScript } from '#language/script-steps.ts';
 import type { Value } from '#core/value/value.ts';
 import { CalledFunctions, type Doings, withEagerSources } from '../script/called-functions.ts';
 import { completed, type CompileSteps } from './compile-steps.ts';
-import { CompiledCommands } from '../key-value/compiled-commands.ts';
+import { commandsOf, CompiledCommands } from '../key-value/compiled-commands.ts';
 import { CompiledOperation } from './compiled-operation.ts';
 import { CompiledScript, type NameValues } from '../script/compiled-script.ts';
 import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
@@ -213,7 +213,7 @@ export class StatementCompiler {
     if (program.kind === 'query' && program.inspect === 'explain' && program.missingTypes)
       return yield* this.#explainedWithTypes(statement, program.missingTypes, view);
     if (program.kind === 'operation') return new CompiledOperation(program);
-    if (program.kind === 'commands') return this.#commands(program, statement);
+    if (program.kind === 'commands') return yield* this.#commands(program, statement);
     const compiled =
       program.kind === 'script'
         ? this.#script(program as SqlScript, view)
@@ -235,8 +235,16 @@ export class StatementCompiler {
     return yield* this.#plan(program, view, { catalog, types });
   }
 
-  #commands(program: CommandsProgram, { language, text }: Statement): CompiledCommands {
+  *#commands(
+    program: CommandsProgram,
+    { language, text }: Statement,
+  ): CompileSteps<CompiledCommands> {
     const compiled = new CompiledCommands(program, false);
+    for (const command of commandsOf(program)) {
+      // Whoever judges it before its turn comes resolves it.
+      if (command.kind !== 'records' || command.prepare === undefined) continue;
+      for (const _ of command.prepare()) yield;
+    }
     this.#cache(language).set(text, compiled);
     return compiled;
   }
@@ -359,7 +367,10 @@ export class StatementCompiler {
   ): CompileSteps<Program> {
     const frontend = this.#languages.frontend(statement.language);
     const { parse } = this.#limits();
-    const ast = frontend.parse(statement.text, parse);
+    const ast =
+      frontend.parseInSteps === undefined
+        ? frontend.parse(statement.text, parse)
+        : yield* frontend.parseInSteps(statement.text, parse);
     yield;
     const program = frontend.analyze(ast, {
       catalog,

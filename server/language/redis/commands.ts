@@ -1,4 +1,5 @@
 import { byteTextOf, type ByteText, textOfBytes } from '#core/text/byte-text.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { Command } from '#query/algebra/commands.ts';
 import { readHDel, readHExists, readHGet, readHMGet, readHSet } from './record-commands.ts';
 import { refusal } from './refusal.ts';
@@ -79,14 +80,34 @@ export function wrongNumber({ name }: CommandSpec): string {
   return `wrong number of arguments for '${name.toLowerCase()}' command`;
 }
 
-/** A command whose words are texts. @throws DatabaseError `IllegalArgument` */
-export function readTexts(spec: CommandSpec, words: readonly string[]): Command {
-  return spec.read(spec.takesText ? words : words.map(byteTextOf));
+/** A command whose words are texts, with places to pause. @throws DatabaseError `IllegalArgument` */
+export function* readTexts(spec: CommandSpec, words: readonly string[]): PausingWork<Command> {
+  return spec.read(spec.takesText ? words : yield* each(words, byteTextOf));
 }
 
 /** A command whose words are bytes. @throws DatabaseError `IllegalArgument` */
 export function readBytes(spec: CommandSpec, words: readonly ByteText[]): Command {
   return spec.read(spec.takesText ? words.map(requireText) : words);
+}
+
+/** As `readBytes`, with places to pause. */
+export function* readBytesInTurns(
+  spec: CommandSpec,
+  words: readonly ByteText[],
+): PausingWork<Command> {
+  return spec.read(spec.takesText ? yield* each(words, requireText) : words);
+}
+
+/** Words between two places to pause: some 100 microseconds. */
+const wordsPerStep = 1000;
+
+function* each(words: readonly string[], made: (word: string) => string): PausingWork<string[]> {
+  const others: string[] = [];
+  for (const word of words) {
+    others.push(made(word));
+    if (others.length % wordsPerStep === 0) yield;
+  }
+  return others;
 }
 
 function requireText(bytes: ByteText): string {

@@ -1,10 +1,11 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import type { Command, CommandsProgram, CommandUnit } from '#query/algebra/commands.ts';
 import type { LanguageFrontend, ParseLimits } from '../frontend.ts';
 import { positionAt } from '../text-cursor.ts';
 import { commandSpecs, readTexts, takesWords, wrongNumber } from './commands.ts';
-import { shown } from './refusal.ts';
-import { type Line, splitLines } from './words.ts';
+import { refusal, shown } from './refusal.ts';
+import { type Line, LineScanner } from './words.ts';
 
 /**
  * Language `redis` (redis.md 5): command lines on keys in memory and on records. Lines between MULTI and EXEC are one unit, done
@@ -13,84 +14,120 @@ import { type Line, splitLines } from './words.ts';
 export const redisFrontend: LanguageFrontend<CommandsProgram> = {
   name: 'redis',
   aliases: [],
-  parse: parseCommands,
+  parse: (text, limits) => toEnd(parseCommands(text, limits)),
+  parseInSteps: parseCommands,
   // Names are resolved command by command when their turn comes.
   analyze: (program) => program,
 };
 
-function parseCommands(text: string, { statementBytesMax }: ParseLimits): CommandsProgram {
+/** Lines between two places to pause: some 100 microseconds. */
+const linesPerStep = 256;
+
+function* parseCommands(
+  text: string,
+  { statementBytesMax }: ParseLimits,
+): PausingWork<CommandsProgram> {
   const size = text.length > statementBytesMax / 4 ? Buffer.byteLength(text) : text.length;
   if (size > statementBytesMax)
     throw new DatabaseError(
       'TooLarge',
       `the commands have ${size} bytes, more than service.sql.maxStatementSize (${statementBytesMax})`,
     );
-  const lines = splitLines(text);
-  const isMany = lines.length > 1;
-  const units: CommandUnit[] = [];
-  let block: Command[] | undefined;
-  let isOnlyBlock = false;
-  for (const line of lines) {
-    const fault = (problem: string) => faultOf(text, line, isMany, problem);
+  const scanner = new LineScanner(text);
+  const program = new ProgramMaker();
+  // Line by line, since hundreds of thousands of them are a burden; what is no line of words is told before what is no command.
+  let fault: Problem | undefined;
+  let lineCount = 0;
+  for (let line = yield* scanner.next(); line !== undefined; line = yield* scanner.next()) {
+    lineCount += 1;
+    if (lineCount % linesPerStep === 0) yield;
+    if (fault === undefined) fault = yield* program.add(line);
+  }
+  if (fault !== undefined) throw faultOf(text, fault, lineCount > 1);
+  return program.whole();
+}
+
+/** What is wrong with a line. */
+interface Problem {
+  readonly line: Line;
+  readonly problem: string;
+}
+
+class ProgramMaker {
+  readonly #units: CommandUnit[] = [];
+  #block: Command[] | undefined;
+  #isOnlyBlock = false;
+
+  /** @returns what is wrong with it */
+  *add(line: Line): PausingWork<Problem | undefined> {
+    try {
+      yield* this.#add(line);
+      return undefined;
+    } catch (error) {
+      if (error instanceof DatabaseError) return { line, problem: error.message };
+      throw error;
+    }
+  }
+
+  *#add(line: Line): PausingWork<void> {
     switch (nameOf(line)) {
       case 'MULTI':
-        requireBare(line, fault);
-        if (block !== undefined) throw fault('MULTI calls can not be nested');
-        block = [];
-        break;
+        requireBare(line);
+        if (this.#block !== undefined) throw refusal('MULTI calls can not be nested');
+        this.#block = [];
+        return;
       case 'EXEC':
-        requireBare(line, fault);
-        if (block === undefined) throw fault('EXEC without MULTI');
-        units.push({ kind: 'block', commands: block });
-        block = undefined;
-        isOnlyBlock = true;
-        break;
+        requireBare(line);
+        if (this.#block === undefined) throw refusal('EXEC without MULTI');
+        this.#units.push({ kind: 'block', commands: this.#block });
+        this.#block = undefined;
+        this.#isOnlyBlock = true;
+        return;
       case 'DISCARD':
-        requireBare(line, fault);
-        if (block === undefined) throw fault('DISCARD without MULTI');
-        units.push({ kind: 'single', command: { kind: 'constant', reply: 'OK' } });
-        block = undefined;
-        break;
+        requireBare(line);
+        if (this.#block === undefined) throw refusal('DISCARD without MULTI');
+        this.#units.push({ kind: 'single', command: { kind: 'constant', reply: 'OK' } });
+        this.#block = undefined;
+        return;
       default: {
-        const command = commandOf(line, fault);
-        if (block === undefined) units.push({ kind: 'single', command });
-        else block.push(command);
+        const command = yield* commandOf(line);
+        if (this.#block === undefined) this.#units.push({ kind: 'single', command });
+        else this.#block.push(command);
       }
     }
   }
-  if (block !== undefined)
-    throw new DatabaseError('Syntax', 'MULTI without EXEC or DISCARD: nothing was executed');
-  if (units.length === 0)
-    throw new DatabaseError('Syntax', 'there is no command, only blank lines and comments');
-  return { kind: 'commands', units, isList: units.length > 1 || isOnlyBlock };
+
+  /** @throws DatabaseError `Syntax` */
+  whole(): CommandsProgram {
+    const units = this.#units;
+    if (this.#block !== undefined)
+      throw new DatabaseError('Syntax', 'MULTI without EXEC or DISCARD: nothing was executed');
+    if (units.length === 0)
+      throw new DatabaseError('Syntax', 'there is no command, only blank lines and comments');
+    return { kind: 'commands', units, isList: units.length > 1 || this.#isOnlyBlock };
+  }
 }
 
 function nameOf({ words }: Line): string {
   return (words[0] ?? '').toUpperCase();
 }
 
-type Fault = (problem: string) => DatabaseError;
-
-function requireBare({ words }: Line, fault: Fault): void {
+function requireBare({ words }: Line): void {
   if (words.length > 1)
-    throw fault(`wrong number of arguments for '${(words[0] ?? '').toLowerCase()}' command`);
+    throw refusal(`wrong number of arguments for '${(words[0] ?? '').toLowerCase()}' command`);
 }
 
-function commandOf(line: Line, fault: Fault): Command {
+function* commandOf(line: Line): PausingWork<Command> {
   const { words } = line;
   const spec = commandSpecs.get(nameOf(line));
-  if (spec === undefined) throw fault(`Command not found: ${shown(words[0] ?? '')}`);
+  if (spec === undefined) throw refusal(`Command not found: ${shown(words[0] ?? '')}`);
   if (!takesWords(spec, words.length))
-    throw fault(`${wrongNumber(spec)}; usage: ${spec.name} ${spec.usage}`);
-  try {
-    return readTexts(spec, words);
-  } catch (error) {
-    throw error instanceof DatabaseError ? fault(error.message) : error;
-  }
+    throw refusal(`${wrongNumber(spec)}; usage: ${spec.name} ${spec.usage}`);
+  return yield* readTexts(spec, words);
 }
 
 /** The line is told where there are several. */
-function faultOf(text: string, { at }: Line, isMany: boolean, problem: string): DatabaseError {
-  const place = isMany ? `line ${positionAt(text, at).line}: ` : '';
+function faultOf(text: string, { line, problem }: Problem, isMany: boolean): DatabaseError {
+  const place = isMany ? `line ${positionAt(text, line.at).line}: ` : '';
   return new DatabaseError('Syntax', `${place}${problem}`);
 }

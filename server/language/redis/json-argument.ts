@@ -1,4 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type PausingWork, toEnd, type WorkMeter } from '#core/pausing-work.ts';
+import { parseJsonInTurns } from '#core/value/json-slices.ts';
 import { parseJson } from '#core/value/json-value.ts';
 import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { refusal, shown } from './refusal.ts';
@@ -15,7 +17,38 @@ export function looksLikeObject(text: string): boolean {
 export function objectOf(text: string): ValueMap {
   const value = parsed(text);
   if (isMap(value)) return value;
-  throw refusal(`expected a JSON object, not ${shown(text)}`);
+  throw noObject(text);
+}
+
+function noObject(text: string): DatabaseError {
+  return refusal(`expected a JSON object, not ${shown(text)}`);
+}
+
+/** Objects that arguments hold; those of a long command are read before its turn comes. */
+export class Objects {
+  readonly #read = new Map<string, ValueMap | DatabaseError>();
+
+  /** @throws DatabaseError `IllegalArgument` */
+  of(text: string): ValueMap {
+    const known = this.#read.get(text);
+    if (known instanceof DatabaseError) throw known;
+    return known ?? objectOf(text);
+  }
+
+  /** Reads the objects among the words, with pauses. */
+  *prepare(words: readonly string[]): PausingWork<void> {
+    for (const word of words) {
+      if (!looksLikeObject(word) || this.#read.has(word)) continue;
+      try {
+        const value = yield* parsedInTurns(word);
+        this.#read.set(word, isMap(value) ? value : noObject(word));
+      } catch (error) {
+        if (!(error instanceof DatabaseError)) throw error;
+        this.#read.set(word, error);
+      }
+      yield;
+    }
+  }
 }
 
 /** The list that a composite key is. @throws DatabaseError `IllegalArgument` */
@@ -29,7 +62,7 @@ function parsed(text: string): Value {
   try {
     return parseJson(text);
   } catch (error) {
-    const strict = strictForm(text);
+    const strict = toEnd(strictForm(text));
     if (strict === undefined || !(error instanceof DatabaseError)) throw error;
     try {
       return parseJson(strict);
@@ -40,18 +73,42 @@ function parsed(text: string): Value {
   }
 }
 
+/** As `parsed`, with pauses. */
+function* parsedInTurns(text: string): PausingWork<Value> {
+  try {
+    return yield* parseJsonInTurns(text, alwaysSpent);
+  } catch (error) {
+    const strict = yield* strictForm(text);
+    if (strict === undefined || !(error instanceof DatabaseError)) throw error;
+    try {
+      return yield* parseJsonInTurns(strict, alwaysSpent);
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** Who carries the work out looks at the clock. */
+const alwaysSpent: WorkMeter = { isSpent: () => true };
+const unitsPerLook = 16 * 1024;
+
 const doubleQuote = 34;
 const singleQuote = 39;
 const colon = 58;
 const backslash = 92;
 
 /** The text with its single quotes doubled and its bare keys quoted; undefined when there is nothing to change, or a text without end. */
-function strictForm(text: string): string | undefined {
+function* strictForm(text: string): PausingWork<string | undefined> {
   let strict = '';
   /** What is before it stands in `strict`. */
   let from = 0;
   let at = 0;
+  let lookAt = unitsPerLook;
   while (at < text.length) {
+    if (at > lookAt) {
+      lookAt = at + unitsPerLook;
+      yield;
+    }
     const unit = text.charCodeAt(at);
     const start = at;
     if (unit === doubleQuote || unit === singleQuote) {

@@ -2,6 +2,7 @@ import { byteTextOf } from '#core/text/byte-text.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type {
   Joined,
+  Many,
   RecordCommand,
   RecordContext,
   RecordStep,
@@ -9,7 +10,7 @@ import type {
   TransientCommand,
 } from '#query/algebra/commands.ts';
 import { type Target, targetOf } from './address.ts';
-import { looksLikeObject, objectOf } from './json-argument.ts';
+import { looksLikeObject, Objects } from './json-argument.ts';
 import { isRecordId, type KeyParameters, keyIn, keyOf, ridOf } from './keys.ts';
 import {
   deleteStep,
@@ -68,6 +69,12 @@ function transientKey(key: string, { databaseName }: RecordContext): string {
   return byteTextOf(`${databaseName}.${key}`);
 }
 
+/** One key is looked up at once, which is the path to keep lean; others when their turn comes. */
+function each<T>(keys: Words, made: (key: string) => T): Many<T> {
+  if (keys.length === 1) return [made(wordAt(keys, 0))];
+  return { length: keys.length, at: (index) => made(wordAt(keys, index)) };
+}
+
 function reading(gives: 'record' | 'exists', joined: Joined) {
   return (words: Words): RecordCommand => ({
     kind: 'records',
@@ -78,17 +85,17 @@ function reading(gives: 'record' | 'exists', joined: Joined) {
       if (joined === 'only' && keys.length > 1)
         throw refusal(`one key is expected, not ${keys.length}`);
       if (areTransient(place, keys)) {
-        const commands = keys.map((key): TransientCommand => {
+        const commands = each(keys, (key): TransientCommand => {
           const name = transientKey(key, context);
           return gives === 'record' ? { kind: 'get', key: name } : { kind: 'exists', keys: [name] };
         });
         return { kind: 'transient', commands, gives: joined };
       }
-      const steps = keys.map((written) => {
+      const steps = each(keys, (written) => {
         const { lookup, key } = lookupOf(place, written, context);
         return readStep(lookup, key, gives, context);
       });
-      return { kind: 'steps', steps, gives: joined };
+      return { kind: 'steps', steps, isUniform: true, gives: joined };
     },
   });
 }
@@ -106,38 +113,51 @@ export function readHDel(words: Words): RecordCommand {
       const keys = requireKeys(rest);
       if (areTransient(place, keys)) {
         const names = keys.map((key) => transientKey(key, context));
-        return { kind: 'transient', commands: [{ kind: 'delete', keys: names }], gives: 'only' };
+        const commands: readonly TransientCommand[] = [{ kind: 'delete', keys: names }];
+        return { kind: 'transient', commands, gives: 'only' };
       }
-      const steps = keys.map((written) => {
+      const steps = each(keys, (written) => {
         const { lookup, key } = lookupOf(place, written, context);
         return deleteStep(lookup, key, context);
       });
-      return { kind: 'steps', steps, gives: 'sum' };
+      return { kind: 'steps', steps, isUniform: true, gives: 'sum' };
     },
   };
 }
 
 /** HSET and HMSET: creates records from objects, changes those that keys name or that have an `@rid`. */
 export function readHSet(words: Words): RecordCommand {
+  const objects = new Objects();
+  let length = 0;
+  for (const word of words) length += word.length;
   return {
     kind: 'records',
     does: 'set',
+    ...(length > preparedLength ? { prepare: () => objects.prepare(words) } : undefined),
     resolve: (context) => {
       const { place, rest } = takeAddress(words, context);
       const [first = ''] = rest;
       // `HSET <database> <Type> {...}`
       if (place.kind === 'database' && !isRecordId(first) && !looksLikeObject(first)) {
         const target = targetOf(first, context);
-        return writes(target, rest.slice(1), context);
+        return writes(target, rest.slice(1), context, objects);
       }
-      return writes(place, rest, context);
+      return writes(place, rest, context, objects);
     },
   };
 }
 
-function writes(place: Place, rest: Words, context: RecordContext): ResolvedCommand {
+/** Characters of JSON that are read before the turn of their command comes, with pauses. */
+const preparedLength = 16 * 1024;
+
+function writes(
+  place: Place,
+  rest: Words,
+  context: RecordContext,
+  objects: Objects,
+): ResolvedCommand {
   if (!rest.some(looksLikeObject)) throw refusal('an object in JSON is missing after the address');
-  const steps = new Steps(place, context);
+  const steps = new Steps(place, context, objects);
   let key: string | undefined;
   for (const word of rest) {
     if (looksLikeObject(word)) steps.add(key, word);
@@ -152,18 +172,20 @@ function writes(place: Place, rest: Words, context: RecordContext): ResolvedComm
 class Steps {
   readonly #place: Place;
   readonly #context: RecordContext;
+  readonly #objects: Objects;
   readonly #steps: RecordStep[] = [];
   readonly #created: ValueMap[] = [];
   readonly #kept: TransientCommand[] = [];
 
-  constructor(place: Place, context: RecordContext) {
+  constructor(place: Place, context: RecordContext, objects: Objects) {
     this.#place = place;
     this.#context = context;
+    this.#objects = objects;
   }
 
   add(key: string | undefined, text: string): void {
     const place = this.#place;
-    const object = objectOf(text);
+    const object = this.#objects.of(text);
     const properties = withoutAttributes(object);
     const rid = object.get('@rid');
     if (key !== undefined) {
@@ -188,7 +210,7 @@ class Steps {
     const { type } = this.#place.kind === 'type' ? this.#place : {};
     if (type !== undefined && this.#created.length > 0)
       this.#steps.unshift(insertStep(type, this.#created));
-    return { kind: 'steps', steps: this.#steps, gives: 'sum' };
+    return { kind: 'steps', steps: this.#steps, isUniform: false, gives: 'sum' };
   }
 
   #create({ type }: Target & { kind: 'type' }, object: ValueMap, properties: ValueMap): void {

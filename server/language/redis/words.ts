@@ -1,4 +1,5 @@
 import type { DatabaseError } from '#core/errors.ts';
+import { toEnd } from '#core/pausing-work.ts';
 import { syntaxError } from '../syntax-error.ts';
 
 /*
@@ -20,9 +21,17 @@ export interface Line {
 export function splitLines(text: string): readonly Line[] {
   const scanner = new LineScanner(text);
   const lines: Line[] = [];
-  for (let line = scanner.next(); line !== undefined; line = scanner.next()) lines.push(line);
-  return lines;
+  for (;;) {
+    const line = toEnd(scanner.next());
+    if (line === undefined) return lines;
+    lines.push(line);
+  }
 }
+
+type Steps<T> = Generator<undefined, T, undefined>;
+
+/** Units of the text between two places to pause: some 100 microseconds. */
+const unitsPerStep = 8 * 1024;
 
 const tab = 9;
 const lineFeed = 10;
@@ -50,43 +59,52 @@ function isQuote(unit: number): boolean {
 }
 
 /** Looks at each unit once, whatever the text: texts of megabytes come from outside. */
-class LineScanner {
+export class LineScanner {
   readonly #text: string;
   #at = 0;
   /** The next `]` and the next line end, when they were last looked for. */
   #closeAt = -1;
   #lineEndAt = -1;
+  /** Behind this place it is time for a step. */
+  #stepAt = unitsPerStep;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  next(): Line | undefined {
+  /** The next line, with places to pause. @throws DatabaseError as `splitLines` */
+  *next(): Steps<Line | undefined> {
     for (;;) {
       this.#skipBlanks();
+      if (this.#at > this.#stepAt) yield this.#step();
       if (this.#at >= this.#text.length) return undefined;
       if (this.#isLineEnd()) this.#at += 1;
       else if (this.#isComment()) this.#skipLine();
-      else return this.#line();
+      else return yield* this.#line();
     }
   }
 
-  #line(): Line {
+  #step(): undefined {
+    this.#stepAt = this.#at + unitsPerStep;
+    return undefined;
+  }
+
+  *#line(): Steps<Line> {
     const at = this.#at;
     const words: string[] = [];
     while (this.#at < this.#text.length && !this.#isLineEnd()) {
-      words.push(this.#word());
+      const first = this.#text.charCodeAt(this.#at);
+      words.push(isQuote(first) ? yield* this.#quoted(first) : yield* this.#word(first));
       this.#skipBlanks();
+      if (this.#at > this.#stepAt) yield this.#step();
     }
     return { words, at };
   }
 
-  #word(): string {
-    const first = this.#text.charCodeAt(this.#at);
-    if (isQuote(first)) return this.#quoted(first);
+  *#word(first: number): Steps<string> {
     const start = this.#at;
     if (first === openBrace || first === openBracket) {
-      this.#nested();
+      yield* this.#nested();
       this.#requireWordEnd(start);
     } else this.#passPlain();
     return this.#text.slice(start, this.#at);
@@ -114,11 +132,12 @@ class LineScanner {
   }
 
   /** From a brace or bracket to the one that closes it; texts inside are passed over. */
-  #nested(): void {
+  *#nested(): Steps<void> {
     const text = this.#text;
     const start = this.#at;
     const open: number[] = [];
     while (this.#at < text.length) {
+      if (this.#at > this.#stepAt) yield this.#step();
       const unit = text.charCodeAt(this.#at);
       if (isQuote(unit)) {
         this.#passText(unit);
@@ -147,7 +166,7 @@ class LineScanner {
     throw this.#fault('the quotes are not closed', start);
   }
 
-  #quoted(quote: number): string {
+  *#quoted(quote: number): Steps<string> {
     const text = this.#text;
     const start = this.#at;
     this.#at += 1;
@@ -155,6 +174,7 @@ class LineScanner {
     let from = this.#at;
     for (;;) {
       if (this.#at >= text.length) throw this.#fault('the quotes are not closed', start);
+      if (this.#at > this.#stepAt) yield this.#step();
       const unit = text.charCodeAt(this.#at);
       if (unit === quote) break;
       this.#at += 1;

@@ -1,4 +1,6 @@
 import type { Random } from '#core/runtime.ts';
+import type { Slices } from '#core/value/json-slices.ts';
+import { holdsWord } from '../protocol/long-json.ts';
 
 const suffixBytes = 8;
 
@@ -6,8 +8,12 @@ const suffixBytes = 8;
  * A text between delimiters that it cannot close: when it holds the closing one in any case, both get a suffix of 16
  * unpredictable digits that the text does not hold (contract 2, Prompts 3).
  */
-export function fenced(tag: string, text: string, random: Random): string {
-  const isForged = text.toLowerCase().includes(`</${tag}`);
+export async function fenced(
+  tag: string,
+  text: string,
+  { random, slices }: { readonly random: Random; readonly slices: Slices },
+): Promise<string> {
+  const isForged = await holdsWord(text, `</${tag}`, slices);
   let name = tag;
   while (isForged && (name === tag || text.includes(name))) {
     name = `${tag}_${Buffer.from(random.bytes(suffixBytes)).toString('hex')}`;

@@ -1,11 +1,13 @@
 import type { Principal } from '#core/principal.ts';
-import type { Random } from '#core/runtime.ts';
 import type { ValueMap } from '#core/value/value.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { Flag } from '../policy/configuration.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ToolName } from '../policy/tool-names.ts';
 import { isObject, rpcCode, RpcFailure } from '../protocol/json-rpc.ts';
+import { type Json, joined, quoted } from '../protocol/long-json.ts';
 import { toolNamed } from '../tools/registry.ts';
+import type { ToolSurroundings } from '../tools/tool.ts';
 import { fenced } from './fence.ts';
 
 // Guided templates (contract 2, Prompts; mcp.md 7). Rendering opens no database.
@@ -94,11 +96,11 @@ export function listPrompts(policy: Policy, principal: Principal): string {
 }
 
 /** @throws RpcFailure for an unknown prompt, one that the caller may not use, and missing arguments */
-export function getPrompt(
-  { policy, random }: { readonly policy: Policy; readonly random: Random },
+export async function getPrompt(
+  { policy, runtime }: Pick<ToolSurroundings, 'policy' | 'runtime'>,
   principal: Principal,
   params: ValueMap,
-): string {
+): Promise<Json> {
   const name = params.get('name');
   if (typeof name !== 'string')
     throw new RpcFailure(rpcCode.invalidParams, "'name' must be a string");
@@ -118,11 +120,13 @@ export function getPrompt(
       rpcCode.invalidParams,
       "'database' holds a line break or an angle bracket",
     );
-  const text = prompt.render(database, fenced(prompt.tag, value, random));
-  return JSON.stringify({
-    description: prompt.description,
-    messages: [{ role: 'user', content: { type: 'text', text } }],
-  });
+  const around = { random: runtime.random, slices: new SliceTimer(runtime) };
+  const text = prompt.render(database, await fenced(prompt.tag, value, around));
+  return joined(
+    `{"description":${JSON.stringify(prompt.description)},"messages":[{"role":"user","content":{"type":"text","text":`,
+    quoted(text),
+    '}}]}',
+  );
 }
 
 /** Every tool that it names is there and visible, and what those need is granted by the server as a whole. */

@@ -1,4 +1,5 @@
 import type { ValueMap } from '#core/value/value.ts';
+import { type Json, joined, quoted } from '../protocol/long-json.ts';
 import { rpcCode, RpcFailure } from '../protocol/json-rpc.ts';
 import { Arguments } from '../tools/arguments.ts';
 import type { Caller, ToolSurroundings } from '../tools/tool.ts';
@@ -27,7 +28,7 @@ export async function readResource(
   server: ToolSurroundings,
   caller: Caller,
   params: ValueMap,
-): Promise<string> {
+): Promise<Json> {
   const uri = params.get('uri');
   if (typeof uri !== 'string')
     throw new RpcFailure(rpcCode.invalidParams, "'uri' must be a string");
@@ -41,7 +42,11 @@ export async function readResource(
   const mayRead = server.policy.canRead(caller.principal, database ?? '');
   if (database === undefined || !mayRead) throw notFound(uri);
   const text = await schemaDocument({ caller, server, arguments: none }, database);
-  return JSON.stringify({ contents: [{ uri, mimeType, text }] });
+  return joined(
+    `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":"${mimeType}","text":`,
+    quoted(text),
+    '}]}',
+  );
 }
 
 /** A longer one names nothing: a character of a name is at most 12 of an address, and names have at most 256. */

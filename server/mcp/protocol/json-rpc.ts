@@ -1,4 +1,5 @@
 import { Decimal, decimalText } from '#core/value/decimal.ts';
+import { type Json, joined, quoted } from './long-json.ts';
 import { Float, type Value, type ValueMap } from '#core/value/value.ts';
 
 /** Error codes of JSON-RPC 2.0 and of the protocol's resources (mcp.md 1.6). */
@@ -27,8 +28,8 @@ export class RpcFailure extends Error {
 }
 
 /** The id of a request as JSON text, every digit kept; undefined for what is no string and no integer. */
-export function idText(id: Value | undefined): string | undefined {
-  if (typeof id === 'string') return JSON.stringify(id);
+export function idText(id: Value | undefined): Json | undefined {
+  if (typeof id === 'string') return quoted(id);
   if (typeof id === 'number') return Number.isInteger(id) ? String(id) : undefined;
   if (typeof id === 'bigint') return String(id);
   // Digits beyond 64 bits; a number with a point or an exponent is a `Float` or has a fraction.
@@ -36,12 +37,13 @@ export function idText(id: Value | undefined): string | undefined {
   return undefined;
 }
 
-export function resultText(id: string, result: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+export function resultText(id: Json, result: Json): Json {
+  return joined('{"jsonrpc":"2.0","id":', id, ',"result":', result, '}');
 }
 
-export function errorText(id: string, code: number, message: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}}}`;
+export function errorText(id: Json, code: number, message: string): Json {
+  const told = quoted(message);
+  return joined('{"jsonrpc":"2.0","id":', id, `,"error":{"code":${code},"message":`, told, '}}');
 }
 
 /** An integer that JSON holds as `5` or as `5.0`; undefined for anything else. */

@@ -1,10 +1,11 @@
 import type { Value, ValueMap } from '#core/value/value.ts';
+import type { Json } from './long-json.ts';
 import { idText, isObject, rpcCode, RpcFailure } from './json-rpc.ts';
 
 /** A request that is to be answered, taken apart; `problem` is set for one that is refused for its form. */
 export interface RpcRequest {
   /** JSON text; `null` when the id is none. */
-  readonly id: string;
+  readonly id: Json;
   readonly method: string;
   readonly params: ValueMap;
   readonly problem: RpcFailure | undefined;
@@ -31,7 +32,7 @@ export function requestOf(message: Value): RpcRequest | undefined {
   return { id, method, params: params ?? noParams, problem: undefined };
 }
 
-function refused(id: string, message: string): RpcRequest {
+function refused(id: Json, message: string): RpcRequest {
   const problem = new RpcFailure(rpcCode.invalidRequest, message);
   return { id, method: '', params: noParams, problem };
 }

@@ -1,5 +1,6 @@
 import type { Catalog } from '#catalog/catalog.ts';
 import type { ByteText } from '#core/text/byte-text.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { Value } from '#core/value/value.ts';
 import type { QueryProgram } from './plan.ts';
@@ -58,6 +59,15 @@ export interface RecordCommand {
    * @throws DatabaseError `IllegalArgument`, `Schema`, ... for types and indexes that are not there, keys and texts that are wrong
    */
   resolve(context: RecordContext): ResolvedCommand;
+  /** Of a long one: what `resolve` would take long for. It finds out the same without it. */
+  prepare?(): PausingWork<void>;
+}
+
+/** What is made when its turn comes: there may be hundreds of thousands. */
+export interface Many<T> {
+  readonly length: number;
+  /** @throws DatabaseError for what is wrong with this one */
+  at(index: number): T | undefined;
 }
 
 export interface RecordContext {
@@ -70,10 +80,16 @@ export type ResolvedCommand =
   /** What the address stands for is a transient key (`HGET <database> <key>`). */
   | {
       readonly kind: 'transient';
-      readonly commands: readonly TransientCommand[];
+      readonly commands: Many<TransientCommand>;
       readonly gives: Joined;
     }
-  | { readonly kind: 'steps'; readonly steps: readonly RecordStep[]; readonly gives: Joined };
+  | {
+      readonly kind: 'steps';
+      readonly steps: Many<RecordStep>;
+      /** All steps ask for the same rights: those of the first. */
+      readonly isUniform: boolean;
+      readonly gives: Joined;
+    };
 
 /**
  * How the replies of the steps become that of the command: their only one, all of them in a list, their sum, or how many of them are

@@ -1,0 +1,61 @@
+import type { Slices } from '#core/value/json-slices.ts';
+
+/*
+ * JSON of answers. Most are short texts; a long string in one (an id, an address that is told back, the text of a prompt, rows of
+ * a tool) stands in it as it is, and is quoted when it is written, with pauses.
+ */
+
+/** A string that is written as a JSON string. */
+export class Quoted {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Json = string | readonly (string | Quoted)[];
+
+/** Longer strings are quoted with pauses: some 100 microseconds. */
+const quotedAtOnceMax = 64 * 1024;
+
+export function quoted(text: string): Json {
+  return text.length > quotedAtOnceMax ? [new Quoted(text)] : JSON.stringify(text);
+}
+
+export function joined(...parts: readonly Json[]): Json {
+  return parts.every((part) => typeof part === 'string') ? parts.join('') : parts.flat();
+}
+
+/** The bytes, in pieces. */
+export async function* bytesOf(json: Json, slices: Slices): AsyncGenerator<Uint8Array> {
+  if (typeof json === 'string') {
+    yield Buffer.from(json);
+    return;
+  }
+  for (const part of json) {
+    if (typeof part === 'string') yield Buffer.from(part);
+    else yield* quotedBytes(part.text, slices);
+  }
+}
+
+async function* quotedBytes(text: string, slices: Slices): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('"');
+  for (let at = 0; at < text.length; at += quotedAtOnceMax) {
+    // Half of a character at a border is escaped on both sides, which JSON reads as the whole one.
+    const piece = JSON.stringify(text.slice(at, at + quotedAtOnceMax));
+    yield Buffer.from(piece.slice(1, -1));
+    if (slices.isSpent) await slices.pause();
+  }
+  yield Buffer.from('"');
+}
+
+/** Whether a long text holds a word, letter case aside; looked at with pauses. @param word in small letters */
+export async function holdsWord(text: string, word: string, slices: Slices): Promise<boolean> {
+  for (let at = 0; at < text.length; at += quotedAtOnceMax) {
+    const piece = text.slice(at, at + quotedAtOnceMax + word.length);
+    if (piece.toLowerCase().includes(word)) return true;
+    if (slices.isSpent) await slices.pause();
+  }
+  return false;
+}
