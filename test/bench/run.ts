@@ -6,6 +6,7 @@ import { benchCuts, benchKills } from './cluster/failover.ts';
 import { benchIdle } from './cluster/idle.ts';
 import { benchStart, benchTools } from './agents/tools.ts';
 import { benchWire } from './agents/wire.ts';
+import { benchCypherLdbc } from './cypher/ldbc.ts';
 import { benchCypherLsqb } from './cypher/lsqb.ts';
 import { benchCypherWork } from './cypher/work.ts';
 import { benchBatch } from './http/batch.ts';
@@ -28,7 +29,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite spine [--only engine|http|responsiveness] [--rounds 5]
 // npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
-// npm run bench -- --suite cypher [--only work|lsqb] [--rounds 5]
+// npm run bench -- --suite cypher [--only work|lsqb|ldbc] [--rounds 5]
 // npm run bench -- --suite search [--only texts|dense|places] [--rounds 5]
 // npm run bench -- --suite agents [--only tools|wire|start] [--rounds 5]
 // npm run bench -- --suite scale [--only records|loads|graphs|orders|analytics|backups] [--rounds 5]
@@ -57,6 +58,7 @@ const suites: Readonly<Record<string, Sections>> = {
   cypher: {
     work: () => benchCypherWork(rounds),
     lsqb: () => benchCypherLsqb(rounds),
+    ldbc: () => benchCypherLdbc(),
   },
   search: {
     texts: () => benchTexts(rounds),

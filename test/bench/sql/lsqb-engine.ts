@@ -3,7 +3,14 @@ import {
   root,
   type TestDatabase,
 } from '../../database/support/open-test-database.ts';
-import { type LsqbData, lsqbEdgeTypes, type LsqbVertexType, lsqbVertexTypes } from './lsqb-data.ts';
+import type { Value } from '#core/value/value.ts';
+import {
+  type LsqbData,
+  type LsqbEdgeType,
+  lsqbEdgeTypes,
+  type LsqbVertexType,
+  lsqbVertexTypes,
+} from './lsqb-data.ts';
 
 const subtypesOfMessage: ReadonlySet<LsqbVertexType> = new Set(['Post', 'Comment']);
 const chunkLength = 5_000;
@@ -16,8 +23,19 @@ export const lsqbSchema: readonly string[] = [
   ...lsqbEdgeTypes.map(([name]) => `CREATE EDGE TYPE ${name}`),
 ];
 
+/** Properties beside the ids. */
+export interface LsqbProperties {
+  vertex(type: LsqbVertexType, id: number): Readonly<Record<string, Value>>;
+  edge(name: LsqbEdgeType, from: number, to: number): Readonly<Record<string, Value>>;
+}
+
+const idsOnly: LsqbProperties = { vertex: () => ({}), edge: () => ({}) };
+
 /** The engine in process with the LSQB graph. */
-export async function openLsqbEngine(data: LsqbData): Promise<TestDatabase> {
+export async function openLsqbEngine(
+  data: LsqbData,
+  properties: LsqbProperties = idsOnly,
+): Promise<TestDatabase> {
   const test = await openTestDatabase();
   for (const statement of lsqbSchema) await test.run(statement);
   const loader = test.database.bulkLoader();
@@ -28,8 +46,8 @@ export async function openLsqbEngine(data: LsqbData): Promise<TestDatabase> {
       const part = ids.slice(start, start + chunkLength);
       await loader.addRecords({
         type,
-        columns: ['id'],
-        values: part,
+        columns: ['id', ...Object.keys(properties.vertex(type, first))],
+        values: part.flatMap((id) => [id, ...Object.values(properties.vertex(type, id))]),
         rowCount: part.length,
         ids: part,
       });
@@ -38,13 +56,17 @@ export async function openLsqbEngine(data: LsqbData): Promise<TestDatabase> {
   for (const [name] of lsqbEdgeTypes) {
     const { from, to } = data.edges[name];
     for (let start = 0; start < from.length; start += chunkLength) {
+      const sources = Array.from(from.subarray(start, start + chunkLength));
+      const targets = Array.from(to.subarray(start, start + chunkLength));
       await loader.addEdges({
         type: name,
-        columns: [],
-        values: [],
-        rowCount: Math.min(chunkLength, from.length - start),
-        from: Array.from(from.subarray(start, start + chunkLength)),
-        to: Array.from(to.subarray(start, start + chunkLength)),
+        columns: Object.keys(properties.edge(name, 0, 0)),
+        values: sources.flatMap((source, at) =>
+          Object.values(properties.edge(name, source, targets[at] as number)),
+        ),
+        rowCount: sources.length,
+        from: sources,
+        to: targets,
       });
     }
   }
