@@ -2,11 +2,11 @@ import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import { inputsOf } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, PlanNode } from '../algebra/plan.ts';
+import { freeSlots } from '../algebra/slots.ts';
 import { conjunctsOf } from '../algebra/walk.ts';
 import { expandCost, fetchCost, limitOf, scanCost, seekCost, selectivityOf } from './cost.ts';
 import { indexCandidates } from './index-candidates.ts';
 import { endsOf, opposite } from './match-parts.ts';
-import type { OptimizerEnvironment } from './optimizer.ts';
 import type { OptimizerContext } from './rule.ts';
 
 /** What the optimizer expects of a node of a plan: EXPLAIN shows it (cypher.md 13). */
@@ -16,6 +16,9 @@ export interface Estimate {
   /** Microseconds on a plain core in it and below it; only ratios matter. */
   readonly cost: number;
 }
+
+/** What estimates are made from. */
+type EstimateEnvironment = Pick<OptimizerContext, 'catalog' | 'statistics' | 'functions'>;
 
 /** One row looked at, kept or passed on. */
 const rowCost = 0.02;
@@ -28,7 +31,7 @@ const assumedCount = 10;
  * Estimates for the nodes of optimized plans, from the counters and shares that plans are chosen by: types count as a thousand
  * records at least. Cost: some microseconds for each node, once.
  */
-export function estimatesOf(environment: OptimizerEnvironment): (plan: LogicalPlan) => Estimate {
+export function estimatesOf(environment: EstimateEnvironment): (plan: LogicalPlan) => Estimate {
   const context = estimateContext(environment);
   const known = new Map<LogicalPlan, Estimate>();
   const estimate = (plan: LogicalPlan): Estimate => {
@@ -42,7 +45,7 @@ export function estimatesOf(environment: OptimizerEnvironment): (plan: LogicalPl
   return estimate;
 }
 
-function estimateContext(environment: OptimizerEnvironment): OptimizerContext {
+function estimateContext(environment: EstimateEnvironment): OptimizerContext {
   return {
     ...environment,
     disabled: new Set(),
@@ -114,7 +117,10 @@ function searched(plan: PlanNode<'IndexSearch'>, context: OptimizerContext): Est
 function applied(plan: PlanNode<'Apply'>, estimate: Estimator): Estimate {
   const outer = estimate(plan.outer);
   const inner = estimate(plan.inner);
-  const cost = outer.cost + outer.rowCount * inner.cost;
+  const isOnce =
+    plan.isPerRow !== true && plan.mode.kind !== 'unit' && freeSlots(plan.inner).size === 0;
+  const joined = outer.rowCount * inner.rowCount * rowCost;
+  const cost = outer.cost + (isOnce ? inner.cost + joined : outer.rowCount * inner.cost);
   switch (plan.mode.kind) {
     case 'cross':
       return { rowCount: outer.rowCount * inner.rowCount, cost };

@@ -6,6 +6,7 @@ import { pathSlots } from '../algebra/slots-written.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { reversedMove } from '../physical/reversed-move.ts';
 import { expandCost, fetchCost, scanCost, seekCost, selectivityOf } from './cost.ts';
+import { estimatesOf } from './estimates.ts';
 import {
   isReversible,
   type Meetings,
@@ -37,6 +38,12 @@ import type { OptimizerContext } from './rule.ts';
 
 /** The most nodes for which every start is tried; larger patterns start from the cheapest node. */
 export const exhaustiveNodeCountMax = 10;
+
+/**
+ * From so many rows on a step to a node that a unique key finds is no step and a look at each end: the node is found first, and the
+ * step asks whether it leads there.
+ */
+const anchoredRowCountMin = 64;
 
 /** @param isCostBased false: nodes and steps are taken as they are written, for comparing results */
 export function planMatch(
@@ -76,11 +83,16 @@ class GrowingPlan {
   /** In the order in which they stand; some may be checked by now. */
   readonly #conditionsOfSlots = new Map<Slot, readonly Expression[]>();
   #conditionsLeft: Expression[];
+  readonly #input: LogicalPlan;
+  /** Estimated when first asked. */
+  #inputRowCount: number | undefined;
+  #isCostBased = false;
   plan: LogicalPlan;
   rowCount: number;
   cost: number;
 
   private constructor(from: {
+    input: LogicalPlan;
     pattern: Pattern;
     context: OptimizerContext;
     mayMeet: Meetings;
@@ -92,6 +104,7 @@ class GrowingPlan {
     rowCount: number;
     cost: number;
   }) {
+    this.#input = from.input;
     this.#pattern = from.pattern;
     this.#context = from.context;
     this.#mayMeet = from.mayMeet;
@@ -119,6 +132,7 @@ class GrowingPlan {
       .filter((node) => !optionalEnds.has(node.slot))
       .flatMap((node) => node.predicates.flatMap(conjunctsOf));
     const growing = new GrowingPlan({
+      input,
       pattern,
       context,
       mayMeet: meetings(pattern),
@@ -137,6 +151,7 @@ class GrowingPlan {
 
   copy(): GrowingPlan {
     return new GrowingPlan({
+      input: this.#input,
       pattern: this.#pattern,
       context: this.#context,
       mayMeet: this.#mayMeet,
@@ -157,6 +172,7 @@ class GrowingPlan {
   }
 
   complete(start: PatternNode | undefined, isCostBased: boolean): GrowingPlan {
+    this.#isCostBased = isCostBased;
     if (start !== undefined) this.#startAt(start).run();
     for (;;) {
       const moves = this.#nextMoves();
@@ -286,10 +302,38 @@ class GrowingPlan {
   #forward(step: PatternStep): Move {
     const target = this.#node(step.to);
     const rowCount = this.rowCount * this.#fanOut(step, step.from) * this.#shareOf(target, step);
+    const anchored = target && this.#anchoredBy(target, step);
+    if (target && anchored)
+      return this.#stepMove(step, rowCount, () => {
+        this.#startAt(target).run();
+        this.plan = this.#stepPlan(this.plan, anchored, undefined, true);
+      });
     return this.#stepMove(step, rowCount, () => {
       this.plan = this.#step(this.plan, step, target);
       this.#bind(step.to);
     });
+  }
+
+  /** The step as it is walked from its end, when many rows come to it and a key that they have no part in finds the end. */
+  #anchoredBy(target: PatternNode, step: PatternStep): PatternStep | undefined {
+    if (!this.#isCostBased || this.#walkedRowCount() < anchoredRowCountMin) return undefined;
+    if (step.path !== undefined || step.optional || step.move.kind !== 'vertex') return undefined;
+    if (target.rids !== undefined || target.buckets !== undefined || target.types === undefined)
+      return undefined;
+    const conditions = this.#conditionsOf(target).filter(
+      (condition) => this.#isReady(condition, target.slot) && !this.#isTied(condition),
+    );
+    const [best] = indexCandidates(conditions, target.slot, target.types, this.#context);
+    const move = reversedMove(step.move, this.#context.catalog);
+    if (best === undefined || best.rowCount > 1 || move === undefined) return undefined;
+    return { ...step, from: step.to, to: step.from, move };
+  }
+
+  /** Rows that come to the next step, those of the input counted. */
+  #walkedRowCount(): number {
+    this.#inputRowCount ??=
+      this.#input.op === 'Argument' ? 1 : estimatesOf(this.#context)(this.#input).rowCount;
+    return this.rowCount * this.#inputRowCount;
   }
 
   /** Both ends are bound: the step is a condition. */

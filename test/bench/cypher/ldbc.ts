@@ -1,6 +1,6 @@
 import type { Value } from '#core/value/value.ts';
 import type { TestDatabase } from '../../database/support/open-test-database.ts';
-import { type Comparison, elapsedMs, median, percentile, requireEqual } from '../measure.ts';
+import { type Comparison, processorMs, median, percentile, requireEqual } from '../measure.ts';
 import { makeLsqbData } from '../sql/lsqb-data.ts';
 import { openLsqbEngine } from '../sql/lsqb-engine.ts';
 import { LdbcModel, type LdbcParameters, ldbcProperties, parametersAt } from './ldbc-model.ts';
@@ -69,7 +69,7 @@ async function timed(
   const times: number[] = [];
   for (let call = -warmCalls; call < timedCalls; call += 1) {
     const parameters = parametersOf(1_000 + call);
-    const ms = await elapsedMs(() => answerOf(engine, read, parameters));
+    const ms = await processorMs(() => answerOf(engine, read, parameters));
     if (call >= 0) times.push(ms);
   }
   const p50 = median(times);
