@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { LateMap } from '#core/value/late-map.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { EvaluationContext, EvaluationLimits } from '../context.ts';
@@ -53,6 +54,14 @@ function measureContainer(
   } else {
     const map =
       container instanceof Map ? container : (container as { properties: ValueMap }).properties;
+    if (map instanceof LateMap) {
+      for (const key of map.keys()) {
+        bytes += key.length;
+        if (map.isLate(key)) bytes += map.lateBytes;
+        else add(map.get(key) as Value);
+      }
+      return { bytes, depth: Math.max(depth, 1) + 1 };
+    }
     for (const [key, item] of map) {
       bytes += key.length;
       add(item);

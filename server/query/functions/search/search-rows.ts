@@ -1,6 +1,7 @@
 import type { Catalog, IndexDefinition } from '#catalog/catalog.ts';
 import { isComposite } from '#catalog/labels.ts';
 import { valueKey } from '#core/value/equality.ts';
+import { LateMap } from '#core/value/late-map.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import type { BucketId, Rid, TypeId } from '#core/value/rid.ts';
 import { double, isMap, type Value, type ValueMap } from '#core/value/value.ts';
@@ -135,11 +136,22 @@ export function bucketsOf(catalog: Catalog, type: TypeId | undefined): ReadonlyS
   return new Set(types.flatMap((id) => catalog.typeWithId(id).buckets));
 }
 
-/** `{record, <properties>, @rid, @type, distance | score}` */
-export function searchRow(record: StoredRecord, name: 'distance' | 'score', value: number): Value {
-  const columns = new Map<string, Value>([['record', record]]);
+/**
+ * `{record, <properties>, @rid, @type, distance | score}`
+ * @param late a property that is read when it is looked at, of so many bytes
+ */
+export function searchRow(
+  record: StoredRecord,
+  name: 'distance' | 'score',
+  value: number,
+  late?: { readonly property: string; readonly bytes: number },
+): Value {
+  const columns =
+    late === undefined ? new Map<string, Value>() : new LateMap(record, late.property, late.bytes);
+  columns.set('record', record);
   for (const property of record.propertyNames())
-    columns.set(property, record.get(property) ?? null);
+    if (columns instanceof LateMap && columns.isLate(property)) columns.setLate();
+    else columns.set(property, record.get(property) ?? null);
   // A property of that name does not hide the record.
   return columns
     .set('record', record)

@@ -91,6 +91,7 @@ function* neighbourRows(
   const { entries } = context.view.index(target.index.id);
   const buckets = searchedBuckets(context.view.catalog, search.name, target);
   const isGrouped = options.groupBy !== undefined;
+  const late = lateVector(target.index);
   for (let asked = Math.min(k, kMax) + excluded.size, found = -1; ; asked *= 4) {
     if (isGrouped && found < 0) asked *= options.groupSize + 1;
     const { filter, efSearch } = options;
@@ -108,13 +109,19 @@ function* neighbourRows(
       const { catalog } = context.view;
       if (!isOfSearchedType(catalog, search.name, target.type, record)) continue;
       if (!groups.takes(record)) continue;
-      rows.push(searchRow(record, 'distance', distance));
+      rows.push(searchRow(record, 'distance', distance, late));
       if (meter.isSpent(8)) yield;
     }
     const isAll = neighbours.length < asked || neighbours.length <= found;
     if (rows.length >= k || isFar || isAll) return boundedList(rows, context);
     found = neighbours.length;
   }
+}
+
+/** The vectors of what was found are read when somebody looks at them. */
+function lateVector(index: IndexDefinition): { readonly property: string; readonly bytes: number } {
+  const { property, dimensions } = vectorSettings(index);
+  return { property, bytes: 16 + dimensions * 8 };
 }
 
 /** More rows than any list may have. */
@@ -317,7 +324,7 @@ function* discovered(
     if (rows.length >= k) break;
     const record = context.view.record(rid);
     if (record !== undefined && groups.takes(record))
-      rows.push(searchRow(record, 'distance', distance));
+      rows.push(searchRow(record, 'distance', distance, lateVector(target.index)));
   }
   return boundedList(rows, context);
 }
