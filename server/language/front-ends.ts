@@ -1,4 +1,6 @@
 import { loadOnDemand } from '#core/load-on-demand.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import type { ParseLimits } from './frontend.ts';
 import type { AnyFrontend } from './registry.ts';
 import { sqlFrontend } from './sql/frontend.ts';
 import { sqlScriptFrontend } from './sqlscript/frontend.ts';
@@ -30,6 +32,19 @@ function atFirstUse(
     name,
     aliases,
     parse: (text, limits) => frontend().parse(text, limits),
+    parseInSteps: (text, limits) => parsedInSteps(frontend(), text, limits),
     analyze: (ast, context) => frontend().analyze(ast, context),
   };
+}
+
+/** As the language can: one that cannot stop within a text does all of it in one step. */
+function* parsedInSteps(
+  frontend: AnyFrontend,
+  text: string,
+  limits: ParseLimits,
+): PausingWork<unknown> {
+  const { parseInSteps } = frontend;
+  return parseInSteps === undefined
+    ? frontend.parse(text, limits)
+    : yield* parseInSteps(text, limits);
 }

@@ -157,10 +157,11 @@ export class CommandPipeline {
       run: (unit, _isLast, shared) => this.#unitIn(unit, order, scope, shared),
       hasCommitted: false,
     };
-    const done = (replies: readonly Reply[]) => {
+    const done = async (replies: readonly Reply[]) => {
+      const row = await this.#row(replies, compiled, order);
       order.watch.finish();
       const facts = this.#facts(compiled, transaction.snapshotIndex);
-      return new FinishedResult(facts, rowOf(replies, compiled, order), transaction, settle);
+      return new FinishedResult(facts, row, transaction, settle);
     };
     const failed = (error: unknown): never => {
       order.watch.finish();
@@ -172,18 +173,18 @@ export class CommandPipeline {
 
   /** The units one after the other, with a turn for others after each slice. */
   #all(
-    { program }: CompiledCommands,
+    compiled: CompiledCommands,
     order: Order,
     host: UnitHost,
     end: {
-      readonly done: (replies: readonly Reply[]) => ResultStream;
+      readonly done: (replies: readonly Reply[]) => ResultStream | Promise<ResultStream>;
       readonly failed: (error: unknown) => never;
     },
   ): ResultStream | Promise<ResultStream> {
-    const { units } = program;
+    const { units } = compiled.program;
     const [only] = units;
     if (only === undefined || units.length > 1)
-      return this.#many(units, order, host).then(end.done, end.failed);
+      return this.#many(compiled, order, host).then(end.done, end.failed);
     try {
       const replies = host.run(only, true, undefined);
       return replies instanceof Promise ? replies.then(end.done, end.failed) : end.done(replies);
@@ -192,15 +193,12 @@ export class CommandPipeline {
     }
   }
 
-  async #many(
-    units: readonly CommandUnit[],
-    order: Order,
-    host: UnitHost,
-  ): Promise<readonly Reply[]> {
+  async #many(compiled: CompiledCommands, order: Order, host: UnitHost): Promise<readonly Reply[]> {
     const { limits } = order;
+    const { units } = compiled.program;
     const pace = this.#pace(order);
     const memory = new StatementMemory(this.#options.memory, limits.memoryBytesMax);
-    const lastWriting = units.findLastIndex(writesRecords);
+    const lastWriting = compiled.writesRecords ? units.findLastIndex(writesRecords) : -1;
     const shared = this.#commandRun(order);
     const replies: Reply[] = [];
     try {
@@ -369,7 +367,7 @@ export class CommandPipeline {
     order: Order,
     replies: readonly Reply[],
     index: LogIndex,
-  ): ResultStream {
+  ): ResultStream | Promise<ResultStream> {
     let view: ReadView | undefined;
     const open = (): ReadView => {
       view ??= this.#options.transactions.view();
@@ -377,7 +375,31 @@ export class CommandPipeline {
     };
     const facts = this.#facts(compiled, index);
     const release = (): void => view?.[Symbol.dispose]();
-    return new FinishedResult(facts, rowOf(replies, compiled, order), open, release);
+    const row = this.#row(replies, compiled, order);
+    return row instanceof Promise
+      ? row.then((later) => new FinishedResult(facts, later, open, release))
+      : new FinishedResult(facts, row, open, release);
+  }
+
+  /** `{value: reply}`; who has read the commands itself takes texts as bytes. Long lists are made texts of with turns for others. */
+  #row(replies: readonly Reply[], { program }: CompiledCommands, order: Order): Row | Promise<Row> {
+    const value: Reply = program.isList ? replies : (replies[0] ?? null);
+    if (order.statement.commands !== undefined) return { rowCount: 1, values: [value as Value] };
+    const list = isLongList(value) ? value : undefined;
+    if (list === undefined) return { rowCount: 1, values: [shownReply(value)] };
+    return this.#shownInSlices(list, this.#pace(order)).then((shown) => ({
+      rowCount: 1,
+      values: [shown],
+    }));
+  }
+
+  async #shownInSlices(replies: readonly Reply[], pace: Pace): Promise<Value> {
+    const shown: Value[] = [];
+    for (const reply of replies) {
+      shown.push(isLongList(reply) ? await this.#shownInSlices(reply, pace) : shownReply(reply));
+      if (shown.length % repliesPerLook === 0 && pace.isSpent) await pace.pause();
+    }
+    return shown;
   }
 
   #facts(compiled: CompiledCommands, index: LogIndex): ResultFacts {
@@ -425,14 +447,16 @@ function writesRecords(unit: CommandUnit): boolean {
   return commands.some((command) => command.kind === 'records' && command.does !== 'read');
 }
 
-/** `{value: reply}`; who has read the commands itself takes texts as bytes. */
-function rowOf(
-  replies: readonly Reply[],
-  { program }: CompiledCommands,
-  { statement }: Order,
-): { readonly rowCount: number; readonly values: readonly Value[] } {
-  const value: Reply = program.isList ? replies : (replies[0] ?? null);
-  return { rowCount: 1, values: [statement.commands === undefined ? shownReply(value) : value] };
+interface Row {
+  readonly rowCount: number;
+  readonly values: readonly Value[];
+}
+
+const listAtOnceMax = 1000;
+const repliesPerLook = 64;
+
+function isLongList(reply: Reply): reply is readonly Reply[] {
+  return Array.isArray(reply) && reply.length > listAtOnceMax;
 }
 
 function shownReply(reply: Reply): Value {

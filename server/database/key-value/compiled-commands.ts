@@ -1,4 +1,5 @@
 import type { Effect } from '#core/effects.ts';
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import type { Access } from '#core/principal.ts';
 import {
   type Command,
@@ -11,6 +12,8 @@ import type { CompiledStatement } from '../statement/compiled-statement.ts';
 const anything: Access = { effects: new Set<Effect>(['read']), types: [] };
 const keeping: Access = { effects: new Set<Effect>(['insert', 'update']), types: undefined };
 const deleting: Access = { effects: new Set<Effect>(['delete']), types: undefined };
+
+const onlyAnything: readonly Access[] = [anything];
 
 /** What a caller needs for a transient key (redis.md 5.10, house decision 69): access to the database is enough to read. */
 export const transientAccess = { read: anything, write: keeping, delete: deleting } as const;
@@ -25,21 +28,53 @@ export class CompiledCommands {
   readonly accesses: readonly Access[];
   readonly writesRecords: boolean;
 
-  /** @param areKeysJudged the caller's rights on transient keys were looked at by who read the commands */
-  constructor(program: CommandsProgram, areKeysJudged: boolean) {
+  constructor(program: CommandsProgram, doings: Doings) {
     this.program = program;
-    this.isReadOnly = program.units.every(
-      (unit) => unit.kind === 'single' && isReadingCommand(unit.command),
-    );
-    const accesses = new Set<Access>([anything]);
-    let writesRecords = false;
-    for (const command of commandsOf(program)) {
-      if (command.kind === 'records') writesRecords ||= command.does !== 'read';
-      else if (!areKeysJudged) accesses.add(accessOf(command));
-    }
-    this.accesses = [...accesses];
-    this.writesRecords = writesRecords;
+    this.isReadOnly = doings.isReading;
+    this.accesses = doings.accesses;
+    this.writesRecords = doings.writesRecords;
   }
+
+  /** Of commands whose keys were judged by who read them; one is the path to keep lean. */
+  static ofJudged(program: CommandsProgram): CompiledCommands {
+    const [unit] = program.units;
+    if (program.units.length !== 1 || unit?.kind !== 'single')
+      return new CompiledCommands(program, { ...toEnd(doingsOf(program)), accesses: onlyAnything });
+    const { command } = unit;
+    return new CompiledCommands(program, {
+      isReading: isReadingCommand(command),
+      accesses: onlyAnything,
+      writesRecords: command.kind === 'records' && command.does !== 'read',
+    });
+  }
+
+  /** With places to pause: there may be hundreds of thousands of commands. */
+  static *inSteps(program: CommandsProgram): PausingWork<CompiledCommands> {
+    return new CompiledCommands(program, yield* doingsOf(program));
+  }
+}
+
+interface Doings {
+  readonly isReading: boolean;
+  readonly accesses: readonly Access[];
+  readonly writesRecords: boolean;
+}
+
+const commandsPerStep = 1024;
+
+function* doingsOf(program: CommandsProgram): PausingWork<Doings> {
+  const accesses = new Set<Access>([anything]);
+  let isReading = program.units.every((unit) => unit.kind === 'single');
+  let writesRecords = false;
+  let count = 0;
+  for (const command of commandsOf(program)) {
+    isReading &&= isReadingCommand(command);
+    if (command.kind === 'records') writesRecords ||= command.does !== 'read';
+    else accesses.add(accessOf(command));
+    count += 1;
+    if (count % commandsPerStep === 0) yield;
+  }
+  return { isReading, accesses: [...accesses], writesRecords };
 }
 
 /** What the caller needs for a step: what its plan does, and what HSET asks for beside it. */

@@ -91,7 +91,7 @@ export class StatementCompiler {
    */
   compiled(statement: Statement, view: ReadView): Compiled {
     const { commands } = statement;
-    if (commands !== undefined) return new CompiledCommands(commands.program, true);
+    if (commands !== undefined) return CompiledCommands.ofJudged(commands.program);
     return this.#known(statement, view) ?? completed(this.steps(statement, view));
   }
 
@@ -239,7 +239,7 @@ export class StatementCompiler {
     program: CommandsProgram,
     { language, text }: Statement,
   ): CompileSteps<CompiledCommands> {
-    const compiled = new CompiledCommands(program, false);
+    const compiled = yield* CompiledCommands.inSteps(program);
     for (const command of commandsOf(program)) {
       // Whoever judges it before its turn comes resolves it.
       if (command.kind !== 'records' || command.prepare === undefined) continue;

@@ -25,6 +25,9 @@ export function targetOf(address: string, { catalog, databaseName }: RecordConte
     return { kind: 'database' };
   const type = typeOf(name, catalog, databaseName);
   if (bracket < 0) return { kind: 'type', type };
+  // No index has so many properties; to take them apart would take long.
+  if (address.length > addressLengthMax)
+    throw refusal(`Index '${shown(`${type.name}${address.slice(bracket)}`)}' not found`);
   const properties = address
     .slice(bracket + 1, -1)
     .split(',')
@@ -33,6 +36,8 @@ export function targetOf(address: string, { catalog, databaseName }: RecordConte
     throw refusal(`Index '${shown(`${type.name}[${properties.join(',')}]`)}' not found`);
   return { kind: 'index', type, properties };
 }
+
+const addressLengthMax = 64 * 1024;
 
 function typeOf(name: string, catalog: Catalog, databaseName: string): TypeDefinition {
   const whole = catalog.typeNamed(name);

@@ -41,7 +41,7 @@ function* parseCommands(
   for (let line = yield* scanner.next(); line !== undefined; line = yield* scanner.next()) {
     lineCount += 1;
     if (lineCount % linesPerStep === 0) yield;
-    if (fault === undefined) fault = yield* program.add(line);
+    fault ??= yield* program.add(line);
   }
   if (fault !== undefined) throw faultOf(text, fault, lineCount > 1);
   return program.whole();
