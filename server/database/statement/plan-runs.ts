@@ -215,12 +215,13 @@ export class PlanRuns {
     const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
     const taken = takenRows(options, compiled.program.statementLimit);
     const rowCap = taken === Infinity ? undefined : taken + 1;
-    const isTold = isProfile(compiled) || options.profile !== undefined;
-    const isRecorded = options.planSink !== undefined;
-    const isShown = isTold || isRecorded;
+    const isProfiled = isProfile(compiled);
+    const { profile, planSink } = options;
+    const isTold = isProfiled || profile !== undefined;
+    const isShown = isTold || planSink !== undefined;
     const instance = isShown ? compiled.fresh() : compiled.take();
     const { root, context } = instance;
-    const isMeasured = isProfile(compiled) || options.profile === 'detailed' || isRecorded;
+    const isMeasured = isProfiled || profile === 'detailed' || planSink !== undefined;
     const measured = isMeasured ? measureOperators(root, this.#runtime.clock) : undefined;
     context.enter({
       view: this.#guard.guarded(scope.view, options.principal),
@@ -241,11 +242,12 @@ export class PlanRuns {
       timers: this.#runtime.timers,
       watch:
         scope.transaction === undefined ? watch : new WriteWatch(watch, memory, scope.transaction),
-      rowCountMax: runsToEnd(compiled) || rowCap === undefined ? Infinity : rowCap,
+      // The rows after the caller's cap matter too, when they write or are measured.
+      rowCountMax: !compiled.isReadOnly || isProfiled || rowCap === undefined ? Infinity : rowCap,
       keepsRowsOfFailure,
     });
     const explain = isShown ? compiled.teller(instance, scope.view, measured) : undefined;
-    if (options.planSink !== undefined) options.planSink.plan = explain;
+    if (planSink !== undefined) planSink.plan = explain;
     return { compiled, instance, execution, memory, explain, isTold };
   }
 
@@ -286,9 +288,4 @@ export function isProfile(compiled: CompiledStatement): boolean {
 /** True for PROFILE of SQL, which tells the plan alone; Cypher gives the rows as well (cypher.md 13). */
 export function hidesRows(compiled: CompiledStatement): boolean {
   return isProfile(compiled) && compiled.program.dialect !== 'cypher';
-}
-
-/** True when the rows after the caller's cap matter too: they write, or are measured. */
-function runsToEnd(compiled: CompiledStatement): boolean {
-  return !compiled.isReadOnly || isProfile(compiled);
 }
