@@ -1,4 +1,5 @@
 import type { Value } from '#core/value/value.ts';
+import { Pace } from '#database/key-value/pace.ts';
 import { numberOf } from '../protocol/json-rpc.ts';
 import { jsonValue, type ToolStatement, valueRows } from '../tools/statement-rows.ts';
 import type { ToolCall } from '../tools/tool.ts';
@@ -21,12 +22,19 @@ export async function hitsOf(
 ): Promise<readonly Hit[]> {
   const { database } = statement;
   const rows = await valueRows(call, { ...statement, language: 'sql', mustRead: true });
-  return rows.map((row) => ({
-    rid: ridText(call, database, row['rid'] ?? null),
-    type: String(row['type']),
-    measure: numberOf(row['measure']) ?? 0,
-    properties: jsonValue(call, database, row['record'] ?? null),
-  }));
+  const hits: Hit[] = [];
+  // A thousand records with vectors take tens of milliseconds to write.
+  const pace = new Pace(call.server.runtime);
+  for (const row of rows) {
+    hits.push({
+      rid: ridText(call, database, row['rid'] ?? null),
+      type: String(row['type']),
+      measure: numberOf(row['measure']) ?? 0,
+      properties: jsonValue(call, database, row['record'] ?? null),
+    });
+    if (pace.isSpent) await pace.pause();
+  }
+  return hits;
 }
 
 /** A record id as text. */
