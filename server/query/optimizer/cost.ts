@@ -14,6 +14,9 @@ export const seekCost = 2;
 /** One edge walked. */
 export const expandCost = 0.03;
 
+/** The share of records that words or a place are taken to find. */
+export const searchedShare = 0.01;
+
 /** Limits that are known only at run time are taken for this. */
 export const assumedLimit = 100;
 

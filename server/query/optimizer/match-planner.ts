@@ -5,7 +5,7 @@ import { freeSlots, slotsRead } from '../algebra/slots.ts';
 import { pathSlots } from '../algebra/slots-written.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { reversedMove } from '../physical/reversed-move.ts';
-import { expandCost, fetchCost, scanCost, seekCost, selectivityOf } from './cost.ts';
+import { expandCost, fetchCost, scanCost, searchedShare, seekCost, selectivityOf } from './cost.ts';
 import { estimatesOf } from './estimates.ts';
 import {
   isReversible,
@@ -29,6 +29,7 @@ import {
   without,
 } from './match-parts.ts';
 import type { OptimizerContext } from './rule.ts';
+import { searchedBy } from './search-start.ts';
 
 // Planning of a graph pattern: which node to start from, in which order and direction to take the steps, where to check each
 // condition. A plan is grown from the bound nodes; at each point the cheapest next step is taken (greedy), and this is done
@@ -222,24 +223,35 @@ class GrowingPlan {
       : node.buckets
         ? statistics.bucketRecordCount(node.buckets)
         : statistics.recordCount(types);
-    const [best] =
-      node.rids || node.buckets ? [] : indexCandidates(ready, node.slot, types, this.#context);
+    const isListed = node.rids !== undefined || node.buckets !== undefined;
+    const [best] = isListed ? [] : indexCandidates(ready, node.slot, types, this.#context);
+    const search =
+      isListed || best !== undefined
+        ? undefined
+        : searchedBy(
+            ready.filter((condition) => !this.#isTied(condition)),
+            node.slot,
+            types,
+            this.#context,
+          );
     // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
     // rows are found once, and the condition is checked on the pairs.
     const conditions = ready.filter(
       (condition) => best?.covered.includes(condition) || !this.#isTied(condition),
     );
+    /** Records that an index gives, and what these need not be asked. */
+    const given = best?.rowCount ?? (search && recordCount * searchedShare);
+    const answered = best?.covered ?? (search ? [search] : []);
     const found = Math.max(
       node.rids ? 1 : 0,
-      best
-        ? best.rowCount * selectivityOf(conjunctionOf(without(conditions, best.covered)))
-        : recordCount * selectivityOf(conjunctionOf(conditions)),
+      (given ?? recordCount) * selectivityOf(conjunctionOf(without(conditions, answered))),
     );
-    const sourceCost = best
-      ? seekCost + best.rowCount * fetchCost
-      : node.rids
-        ? fetchCost
-        : recordCount * scanCost;
+    const sourceCost =
+      given !== undefined
+        ? seekCost + given * fetchCost
+        : node.rids
+          ? fetchCost
+          : recordCount * scanCost;
     const rowCount = this.rowCount * found;
     const run = (): void => {
       const source = sourceOf(node, types);

@@ -25,7 +25,7 @@ export const fullTextSearch: OptimizerRule = {
     if (scan.range !== undefined || scan.order === 'descending') return undefined;
     const conjuncts = conjunctsOf(plan.predicate);
     for (const conjunct of conjuncts) {
-      const rids = searchSource(conjunct, scan, context) ?? wordsSource(conjunct, scan, context);
+      const rids = textSource(conjunct, scan, context);
       if (rids === undefined) continue;
       const source: LogicalPlan = {
         op: 'RecordLookup',
@@ -75,7 +75,16 @@ function sortedValue(key: Expression, project: PlanNode<'Project'> | undefined):
   return project?.columns.find(({ slot }) => slot === key.slot)?.value ?? key;
 }
 
-type Scan = PlanNode<'TypeScan'>;
+type Scan = Pick<PlanNode<'TypeScan'>, 'as' | 'types'>;
+
+/** The ids that an index gives for a condition on the scanned record; undefined: none answers it. */
+export function textSource(
+  conjunct: Expression,
+  scan: Scan,
+  context: OptimizerContext,
+): Expression | undefined {
+  return searchSource(conjunct, scan, context) ?? wordsSource(conjunct, scan, context);
+}
 
 /** The ids that a `search_...()` of the scanned record finds. */
 function searchSource(

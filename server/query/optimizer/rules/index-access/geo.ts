@@ -81,7 +81,8 @@ function constant(value: string): Expression {
   return { op: 'Constant', value };
 }
 
-function nearSource(
+/** The ids of what lies near the other shape of a predicate; undefined: no index answers it. */
+export function nearSource(
   conjunct: Expression,
   record: Slot,
   types: readonly TypeId[],
