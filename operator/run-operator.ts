@@ -95,7 +95,7 @@ function makeOperator(
 ): Operator {
   return new Operator({
     ...parts,
-    databases: new DatabaseClient(new MemberHttp(), systemRuntime),
+    databases: new DatabaseClient(new MemberHttp(systemRuntime.timers), systemRuntime),
     facts: {
       namespace,
       identity: `${namespace}/${settings.leaseName}`,

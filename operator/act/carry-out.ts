@@ -7,6 +7,7 @@ import {
   objectNames,
   ownedLabels,
   rootPasswordKey,
+  tokenKey,
 } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
 import { objectKey } from '../api/observation.ts';
@@ -16,7 +17,7 @@ import type { ObjectName } from '../kubernetes/port.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { Member } from '../observe/database-client.ts';
-import { secretText } from '../observe/observe-cluster.ts';
+import { firstLine, hashOf, secretText, tokenLines } from '../observe/observe-cluster.ts';
 import { memberOf } from '../observe/read-members.ts';
 import { mcpHash } from '../resources/mcp-config.ts';
 import { backupHash } from '../resources/member-needs.ts';
@@ -55,6 +56,8 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
       return createSecret(action, task);
     case 'issue-certificate':
       return issueCertificate(action, task);
+    case 'set-token':
+      return setToken(action, task);
     case 'set-finalizer':
       return setFinalizer(action.isPresent, seen.cluster, actors);
     case 'label':
@@ -179,6 +182,44 @@ async function fill(value: SecretValue, task: Task): Promise<string> {
 
 function encode(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64');
+}
+
+/** The Secret that members read their token from. Its lines are found again by their hashes: no decision holds a token. */
+async function setToken(
+  { name, lines }: Extract<Action, { kind: 'set-token' }>,
+  { seen, actors }: Task,
+): Promise<void> {
+  const { metadata } = seen.cluster;
+  const { spec } = parseSpec(seen.cluster);
+  const names = objectNames(metadata.name);
+  const given = spec?.auth.clusterToken ?? { secretName: names.token, key: tokenKey };
+  const read = async (secretName: string) =>
+    ((await actors.reader.get('Secret', metadata.namespace, secretName)) ??
+      (await actors.reader.getLive('Secret', metadata.namespace, secretName))) as
+      | Secret
+      | undefined;
+  const wanted = firstLine(await read(given.secretName), given.key);
+  const known = [...tokenLines(await read(name)), ...(wanted === undefined ? [] : [wanted])];
+  const texts = lines.map((hash) => known.find((line) => hashOf(line) === hash));
+  // Another look knows what is there now.
+  if (texts.includes(undefined))
+    throw new MemberError(0, 'the cluster token has changed meanwhile');
+  const since = new Date(actors.runtime.clock.now()).toISOString();
+  const answer = await actors.api.apply(
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        ...inNamespace(name, metadata.namespace),
+        labels: ownedLabels(metadata.name),
+        annotations: { [annotationKeys.tokenSince]: since },
+        ownerReferences: [ownerReference(seen.cluster)],
+      },
+      data: { [tokenKey]: encode(texts.join('\n')) },
+    } as Secret,
+    { manager: fieldManagers.objects },
+  );
+  actors.reader.noteWritten(answer);
 }
 
 /** Actions on the running member, with the password that it is known to take. */

@@ -11,6 +11,7 @@ import type { KubernetesApi } from '../kubernetes/port.ts';
 import type { ClusterReader } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
+import type { MemberPoller } from '../observe/member-poller.ts';
 import type { LeaderWatch } from '../observe/leader-watch.ts';
 import { observeCluster } from '../observe/observe-cluster.ts';
 import type { Recall } from '../observe/observe-cluster.ts';
@@ -23,6 +24,16 @@ import { EventRecorder } from './event-recorder.ts';
 import { isLasting, Refusals } from './refusal.ts';
 import { writeStatus } from './write-status.ts';
 
+const memberChanges: ReadonlySet<Action['kind']> = new Set([
+  'add-peer',
+  'promote',
+  'remove-peer',
+  'leave',
+  'transfer',
+  'evict',
+  'delete',
+]);
+
 export interface ControllerOptions {
   readonly api: KubernetesApi;
   readonly reader: ClusterReader;
@@ -34,6 +45,8 @@ export interface ControllerOptions {
   /** Name of this process in events. */
   readonly instance: string;
   readonly leaders?: LeaderWatch;
+  /** Asks members beside the looks. */
+  readonly poller?: MemberPoller;
 }
 
 /** One look at one Cluster: observe, decide, write the status, act. */
@@ -52,7 +65,7 @@ export class Controller {
    * @throws KubernetesError and MemberError that may pass by themselves
    */
   async look(namespace: string | undefined, name: string): Promise<number | undefined> {
-    const { reader, databases, facts, runtime, leaders } = this.#options;
+    const { reader, databases, facts, runtime, leaders, poller } = this.#options;
     const found = await reader.get('Cluster', namespace, name);
     if (found === undefined) {
       this.#forget(namespace, name);
@@ -69,6 +82,7 @@ export class Controller {
       databases,
       facts,
       leaders,
+      poller,
     });
     const decision = reconcile(seen, runtime.clock.now());
     this.#report(cluster, decision);
@@ -108,6 +122,7 @@ export class Controller {
 
   #forget(namespace: string | undefined, name: string): void {
     this.#options.leaders?.forget(namespace, name);
+    this.#options.poller?.renew(namespace, name);
     const prefix = `${namespace ?? ''}/${name}/`;
     for (const key of this.#memories.keys()) if (key.startsWith(prefix)) this.#memories.delete(key);
     forgetCluster(this.#options.metrics, namespace ?? '', name);
@@ -116,6 +131,10 @@ export class Controller {
   /** @returns false when the action was refused for good, which the next look reports */
   async #act(action: Action, seen: Observation, memory: ClusterMemory): Promise<boolean> {
     try {
+      const { poller } = this.#options;
+      const { namespace, name } = seen.cluster.metadata;
+      // What members said before it is no reason for the next step, whether it was done or its answer was lost.
+      if (changesMembers(action)) poller?.renew(namespace, name);
       await carryOut(action, { seen, memory, actors: this.#options });
       if (action.kind !== 'apply') memory.noteAccepted(targetOf(action));
       return true;
@@ -200,6 +219,10 @@ function canonical(status: ClusterStatus): string {
 /** After the finalizer is gone there may be no object left to write a status to. */
 function isRelease(action: Action | undefined): boolean {
   return action?.kind === 'set-finalizer' && !action.isPresent;
+}
+
+function changesMembers({ kind }: Action): boolean {
+  return memberChanges.has(kind);
 }
 
 /** Names only; never values. */

@@ -13,6 +13,7 @@ import { WorkQueue } from '../kubernetes/work-queue.ts';
 import { CachedReader, scopeKey } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
+import { MemberPoller } from '../observe/member-poller.ts';
 import { LeaderWatch } from '../observe/leader-watch.ts';
 import { Controller } from './controller.ts';
 import { isOwnKind, KindController, ownKinds } from './kinds/kind-controller.ts';
@@ -89,7 +90,13 @@ export class Operator {
         if (this.#isActive) this.#queue.add(keyOf(namespace, name));
       },
     });
-    this.#controller = new Controller({ ...options, reader, leaders: this.#leaders });
+    const poller = new MemberPoller({
+      ...options,
+      onLate: (namespace, name) => {
+        if (this.#isActive) this.#queue.add(keyOf(namespace, name));
+      },
+    });
+    this.#controller = new Controller({ ...options, reader, leaders: this.#leaders, poller });
     this.#kinds = new KindController({
       ...options,
       reader,
@@ -395,11 +402,18 @@ function clusterOf(object: KubernetesObject): string | undefined {
 function givenSecretsOf(cluster: KubernetesObject): readonly string[] {
   const { spec } = cluster as ClusterObject & {
     readonly spec?: {
-      readonly auth?: { readonly rootPassword?: { readonly secretName?: string } };
+      readonly auth?: {
+        readonly rootPassword?: { readonly secretName?: string };
+        readonly clusterToken?: { readonly secretName?: string };
+      };
       readonly tls?: { readonly issuer?: { readonly secretRef?: { readonly name?: string } } };
     };
   };
-  const names = [spec?.auth?.rootPassword?.secretName, spec?.tls?.issuer?.secretRef?.name];
+  const names = [
+    spec?.auth?.rootPassword?.secretName,
+    spec?.auth?.clusterToken?.secretName,
+    spec?.tls?.issuer?.secretRef?.name,
+  ];
   return names.filter((name) => name !== undefined);
 }
 

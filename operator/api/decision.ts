@@ -77,6 +77,7 @@ export const eventReasons = [
   'UpgradeRolledBack',
   'CertificateRenewed',
   'CARotationStep',
+  'TokenRotationStep',
   'Hibernated',
   'Resumed',
   'VolumeReplaced',
@@ -116,6 +117,8 @@ export type Action =
     }
   /** The certificate stays; the present authority is trusted, alone or beside those that were. */
   | { readonly kind: 'issue-certificate'; readonly what: 'trust'; readonly isAlone: boolean }
+  /** What members read their token from gets these lines: hashes of the wanted one and of lines that are there. */
+  | { readonly kind: 'set-token'; readonly name: string; readonly lines: readonly string[] }
   | { readonly kind: 'set-finalizer'; readonly isPresent: boolean }
   /** Makes an object that describes one piece of work, once; one that exists is never touched. */
   | { readonly kind: 'create'; readonly object: DesiredObject }

@@ -47,6 +47,8 @@ export const annotationKeys = {
   generatedFor: 'polyad.io/generated-for',
   /** On the Secret of the certificate: since when its authorities are those that they are. */
   trustedSince: 'polyad.io/trusted-since',
+  /** On the Secret that members read the token from: since when its lines are those that they are. */
+  tokenSince: 'polyad.io/token-since',
   kubectlRestartedAt: 'kubectl.kubernetes.io/restartedAt',
 } as const;
 
@@ -71,6 +73,8 @@ export function objectNames(cluster: string) {
     root: `${cluster}-root`,
     rootApplied: `${cluster}-root-applied`,
     token: `${cluster}-token`,
+    /** What members read: the token, and another one while it is being changed. */
+    tokenApplied: `${cluster}-token-applied`,
     monitor: cluster,
     ca: `${cluster}-ca`,
     tls: `${cluster}-tls`,

@@ -109,6 +109,12 @@ export interface ObservedSecrets {
   /** The password that the member is known to have taken. */
   readonly applied: ObservedPassword | undefined;
   readonly token: { readonly volumeIdentity: string | undefined } | undefined;
+  /** The token that members shall share; undefined when its Secret is not there. */
+  readonly wantedToken: Omit<ObservedPassword, 'lengthInCharacters'> | undefined;
+  /** What they read: the one that they send, then others that they accept. */
+  readonly appliedToken:
+    | { readonly hashes: readonly string[]; readonly sinceMs: number | undefined }
+    | undefined;
 }
 
 /** Certificates of `spec.tls`: what members show, and who signed it when that is us. */

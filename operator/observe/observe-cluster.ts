@@ -14,6 +14,7 @@ import type {
   StorageClass,
 } from '../api/kubernetes-object.ts';
 import {
+  annotationKeys,
   labelKeys,
   monitorKinds,
   objectNames,
@@ -33,6 +34,7 @@ import { claimOrdinal } from '../resources/claims.ts';
 import { readCertificates } from './certificates.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
+import type { MemberPoller } from './member-poller.ts';
 import type { LeaderWatch } from './leader-watch.ts';
 import { leaderMark, readMembers } from './read-members.ts';
 
@@ -41,6 +43,7 @@ export interface Observers {
   readonly databases: DatabaseClient;
   readonly facts: OperatorFacts;
   /** Asks between looks whether the leader still leads. */
+  readonly poller?: MemberPoller | undefined;
   readonly leaders?: Pick<LeaderWatch, 'note'> | undefined;
 }
 
@@ -157,11 +160,27 @@ export async function readSecrets(
     ? ((await reader.get('Secret', namespace, names.token)) ??
       (await reader.getLive('Secret', namespace, names.token)))
     : await read(names.token);
+  const givenToken = spec?.auth.clusterToken;
+  const shared = firstLine(
+    givenToken === undefined
+      ? token
+      : (((await reader.get('Secret', namespace, givenToken.secretName)) ??
+          (await reader.getLive('Secret', namespace, givenToken.secretName))) as
+          | Secret
+          | undefined),
+    givenToken?.key ?? tokenKey,
+  );
+  const lines = await read(names.tokenApplied);
   return {
     password: applied ?? root,
     observed: {
       root: observedPassword(given.secretName, root),
       applied: observedPassword(names.rootApplied, applied),
+      wantedToken:
+        shared === undefined || shared === ''
+          ? undefined
+          : { secretName: givenToken?.secretName ?? names.token, hash: hashOf(shared) },
+      appliedToken: appliedToken(lines),
       token: token && {
         volumeIdentity:
           secretText(token, volumeIdentityKey) ??
@@ -192,13 +211,34 @@ export function secretText(secret: Secret | undefined, key: string): string | un
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8').trim();
 }
 
+/** The token that a Secret of the user names; what else stands there is none of ours. */
+export function firstLine(secret: Secret | undefined, key: string): string | undefined {
+  return secretText(secret, key)?.split('\n')[0]?.trim();
+}
+
+/** Enough to see a difference, useless otherwise. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** The lines of the Secret that members read. */
+export function tokenLines(secret: Secret | undefined): readonly string[] {
+  return (secretText(secret, tokenKey) ?? '').split('\n').filter((line) => line !== '');
+}
+
+function appliedToken(secret: Secret | undefined): ObservedSecrets['appliedToken'] {
+  if (secret === undefined) return undefined;
+  const since = Date.parse(secret.metadata.annotations?.[annotationKeys.tokenSince] ?? '');
+  const sinceMs = Number.isNaN(since) ? undefined : since;
+  return { hashes: tokenLines(secret).map(hashOf), sinceMs };
+}
+
 function observedPassword(
   secretName: string,
   password: string | undefined,
 ): ObservedPassword | undefined {
   if (password === undefined) return undefined;
-  const hash = createHash('sha256').update(password).digest('hex').slice(0, 16);
-  return { secretName, hash, lengthInCharacters: [...password].length };
+  return { secretName, hash: hashOf(password), lengthInCharacters: [...password].length };
 }
 
 async function readBootstrap(

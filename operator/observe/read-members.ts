@@ -12,10 +12,11 @@ import { peerIdOfOrdinal } from '../resources/server-list.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import { MemberError } from './database-client.ts';
 import type { DatabaseClient, Member } from './database-client.ts';
+import type { MemberPoller, Probes } from './member-poller.ts';
 
 /*
  * Every member of a Cluster: those that are wanted, those that are there. All are asked at the same time, so that one that hangs
- * costs one time limit.
+ * costs one time limit, or a moment where a poller asks.
  */
 
 interface Question {
@@ -28,6 +29,8 @@ interface Question {
 interface Askers {
   readonly reader: ClusterReader;
   readonly databases: DatabaseClient;
+  /** Asks beside the looks; without one each look waits for the members themselves. */
+  readonly poller?: MemberPoller | undefined;
 }
 
 export async function readMembers(askers: Askers, question: Question): Promise<ObservedMember[]> {
@@ -75,10 +78,12 @@ async function readMember(
   const name = objectNames(cluster.metadata.name).pod(ordinal);
   const pod = listed ?? (await readUnlabelledPod(askers.reader, statefulSet, ordinal, name));
   const isReplicated = replicates(pod?.spec);
+  const { namespace } = cluster.metadata;
+  const probes = askers.poller?.of(namespace, cluster.metadata.name) ?? askers.databases;
   const [node, view, raft] = await Promise.all([
     readNode(askers.reader, pod),
-    readView(askers.databases, question, pod),
-    isReplicated ? readRaft(askers.databases, question, pod) : undefined,
+    readView(askers.databases, probes, question, pod),
+    isReplicated ? readRaft(probes, question, pod) : undefined,
   ]);
   const peerId = spec === undefined ? name : peerIdOfOrdinal(cluster, spec, ordinal);
   return { ordinal, name, peerId, pod, isReplicated, node, view, raft };
@@ -104,13 +109,14 @@ export function memberOf(pod: Pod | undefined, httpPort: number): Member | undef
 
 async function readView(
   databases: DatabaseClient,
+  probes: Probes,
   { cluster, spec, password }: Question,
   pod: Pod | undefined,
 ): Promise<MemberView> {
   const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
   if (member === undefined || spec === undefined || !isReady(pod)) return unknownMember;
   const needs = memberNeeds(pod, spec, cluster.status ?? {});
-  const ready = await databases.isReady(member);
+  const ready = await probes.isReady(member);
   const seen = { ...unknownMember, isReady: ready };
   if (password === undefined || ready !== true) return seen;
   if (!(needs.info || needs.backup || needs.mcp || needs.backups)) return seen;
@@ -127,13 +133,13 @@ async function readView(
 }
 
 async function readRaft(
-  databases: DatabaseClient,
+  probes: Probes,
   { spec, password }: Question,
   pod: Pod | undefined,
 ): Promise<RaftAnswer | undefined> {
   const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
   if (member === undefined || password === undefined || !isRunning(pod)) return undefined;
-  return databases.group(member, password);
+  return probes.group(member, password);
 }
 
 async function readNode(

@@ -25,6 +25,7 @@ import { changeMembership } from './steps/membership.ts';
 import { noteQuorum, recoverQuorum } from './steps/recover-quorum.ts';
 import { retireClaims } from './steps/retire-claims.ts';
 import { roll } from './steps/roll.ts';
+import { rotateToken } from './steps/rotate-token.ts';
 import { rotateRootPassword } from './steps/root-password.ts';
 import { tearDown } from './steps/tear-down.ts';
 import { bootstrapProblem } from '../resources/bootstrap.ts';
@@ -41,6 +42,7 @@ const steps: readonly Step[] = [
   checkConflicts,
   awaitVolumes,
   ensureSecrets,
+  rotateToken,
   ensureCertificates,
   decideRecord,
   ensureObjects,

@@ -53,6 +53,7 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
     { kind: 'Secret', name: names.root, isWanted: spec.auth.rootPassword === undefined },
     { kind: 'Secret', name: names.rootApplied, isWanted: true },
     { kind: 'Secret', name: names.token, isWanted: true },
+    { kind: 'Secret', name: names.tokenApplied, isWanted: true },
     ...[names.ca, names.tls].map((name) => ({
       kind: 'Secret' as const,
       name,

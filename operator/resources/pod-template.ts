@@ -278,9 +278,9 @@ function volumes({ cluster, spec, isReplicated }: PodInputs): readonly Json[] {
           {
             name: 'token',
             secret: {
-              secretName: spec.auth.clusterToken?.secretName ?? names.token,
+              secretName: names.tokenApplied,
               defaultMode: 0o440,
-              items: [{ key: spec.auth.clusterToken?.key ?? tokenKey, path: 'token' }],
+              items: [{ key: tokenKey, path: 'token' }],
             },
           },
         ]

@@ -196,10 +196,9 @@ function addressOf(cluster: ClusterObject, spec: ClusterSpec, member: string): s
 
 /** The token of the group, and whom to trust. */
 function trustOf({ name, spec }: JobCluster): readonly Part[] {
-  const token = spec?.auth.clusterToken;
   const served = spec?.tls.http.enabled ? servedSecret(name, spec) : undefined;
-  const items = [{ key: token?.key ?? tokenKey, path: 'token' }];
-  const secretName = token?.secretName ?? objectNames(name).token;
+  const items = [{ key: tokenKey, path: 'token' }];
+  const secretName = objectNames(name).tokenApplied;
   const part = (volume: string, mountPath: string, secret: JsonObject): Part => ({
     volumes: [{ name: volume, secret: { ...secret, defaultMode: 0o440 } }],
     mounts: [{ name: volume, mountPath, readOnly: true }],

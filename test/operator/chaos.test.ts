@@ -115,7 +115,7 @@ test('two operators that both believe to lead make nothing twice', async () => {
   }
   assert.equal(world.condition('Ready'), 'True AllMembersReady');
   assert.equal(world.api.all('Pod').length, 1);
-  assert.equal(world.api.all('Secret').length, 3);
+  assert.equal(world.api.all('Secret').length, 4);
   const writes = world.api.effectiveWrites;
   for (let turn = 0; turn < 10; turn++) {
     await Promise.all([world.look(), other.look('shop', 'orders')]);

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { HttpTransport } from '../../operator/kubernetes/http-transport.ts';
 import { KubernetesError } from '../../operator/kubernetes/kubernetes-error.ts';
 import { RestClient } from '../../operator/kubernetes/rest-client.ts';
+import { systemRuntime } from '../../operator/kubernetes/system-runtime.ts';
 import { MemberHttp } from '../../operator/observe/member-http.ts';
 
 // The real HTTP of the operator against a server on the loopback: one connection for many calls, watches line by line, errors
@@ -139,7 +140,7 @@ test('members are reached over plain HTTP with a bounded wait', () =>
       response.writeHead(204).end();
     },
     async (_client, _connections, port) => {
-      const members = new MemberHttp();
+      const members = new MemberHttp(systemRuntime.timers);
       const address = { host: '127.0.0.1', port };
       const request = { method: 'GET', headers: {} } as const;
       const ready = await members.send(address, {

@@ -139,7 +139,13 @@ function settleAnew(spec: object): Observation {
     settled: new Map(),
     statefulSet: undefined,
     membersRecord: undefined,
-    secrets: { root: password, applied: password, token: { volumeIdentity: 'volume-1' } },
+    secrets: {
+      root: password,
+      applied: password,
+      token: { volumeIdentity: 'volume-1' },
+      wantedToken: undefined,
+      appliedToken: undefined,
+    },
     members: [
       {
         ordinal: 0,

@@ -92,7 +92,7 @@ async function startMember(): Promise<Running> {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  const databases = new DatabaseClient(new MemberHttp(), systemRuntime);
+  const databases = new DatabaseClient(new MemberHttp(systemRuntime.timers), systemRuntime);
   const member = { address: { host: '127.0.0.1', port }, incarnation: 'one' };
   for (let attempt = 0; attempt < 6000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
@@ -150,7 +150,7 @@ test('the server starts with what the operator gives it and answers what the ope
     await databases.changeRootPassword(member, password, next);
     assert.equal(await databases.accepts(member, next), true);
     assert.match((await databases.info(member, next)).version ?? '', /./);
-    const later = new DatabaseClient(new MemberHttp(), systemRuntime);
+    const later = new DatabaseClient(new MemberHttp(systemRuntime.timers), systemRuntime);
     assert.equal(await later.accepts(member, password), false);
   } finally {
     assert.equal(await stopMember(running), 0);
@@ -194,7 +194,7 @@ test('archives are made, listed, restored and deleted as Backups and Restores as
 });
 
 test('a member that is not there is unknown, not down', async () => {
-  const databases = new DatabaseClient(new MemberHttp(), systemRuntime);
+  const databases = new DatabaseClient(new MemberHttp(systemRuntime.timers), systemRuntime);
   const member = { address: { host: '127.0.0.1', port: await freePort() }, incarnation: 'none' };
   assert.equal(await databases.isReady(member), undefined);
   await assert.rejects(databases.info(member, password), /does not answer/);

@@ -217,7 +217,7 @@ test('every third write fails and everything still comes about once', async () =
   await pass(world, 30_000);
   assert.equal(world.condition('Ready'), 'True AllMembersReady');
   assert.equal(world.api.all('Pod').length, 1);
-  assert.equal(world.api.all('Secret').length, 3);
+  assert.equal(world.api.all('Secret').length, 4);
   await operator.stop();
 });
 

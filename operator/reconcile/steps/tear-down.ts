@@ -114,7 +114,7 @@ function keptClaim({ spec, names, previous, cluster }: Pass): string | undefined
 
 /** Secrets that we made; one that the user gave is not ours to delete. */
 function deleteSecrets({ seen, names, cluster }: Pass): StepEnd | undefined {
-  for (const name of [names.root, names.rootApplied, names.token]) {
+  for (const name of [names.root, names.rootApplied, names.token, names.tokenApplied]) {
     const secret = seen.objects.get(`Secret/${name}`);
     if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) continue;
     if (ownershipOf(secret, cluster) === 'foreign') continue;

@@ -4,6 +4,7 @@ import { Metrics } from '../../../operator/kubernetes/metrics.ts';
 import type { CallRecord } from '../../../operator/kubernetes/port.ts';
 import { RestClient } from '../../../operator/kubernetes/rest-client.ts';
 import { DatabaseClient } from '../../../operator/observe/database-client.ts';
+import type { MemberTransport } from '../../../operator/observe/database-client.ts';
 import { facts, silentLog } from './simulated-world.ts';
 import type { SimulatedWorld } from './simulated-world.ts';
 
@@ -11,12 +12,21 @@ export interface RunningOptions {
   readonly namespaces?: readonly string[];
   readonly mayWrite?: () => boolean;
   readonly clusterSelector?: string;
+  readonly concurrency?: number;
+  /** How members are reached, when not at once. */
+  readonly members?: MemberTransport;
 }
 
 /** The whole operator with its watches and its queue, on the simulated control plane and its clock. */
 export function runOperatorOn(
   world: SimulatedWorld,
-  { namespaces = [], mayWrite = () => true, clusterSelector = '' }: RunningOptions = {},
+  {
+    namespaces = [],
+    mayWrite = () => true,
+    clusterSelector = '',
+    concurrency = 10,
+    members = world.members,
+  }: RunningOptions = {},
 ): { readonly operator: Operator; readonly metrics: Metrics; readonly calls: CallRecord[] } {
   const metrics = new Metrics();
   const calls: CallRecord[] = [];
@@ -30,7 +40,7 @@ export function runOperatorOn(
   });
   const operator = new Operator({
     api,
-    databases: new DatabaseClient(world.members, world.runtime),
+    databases: new DatabaseClient(members, world.runtime),
     facts,
     runtime: world.runtime,
     log: silentLog,
@@ -38,7 +48,7 @@ export function runOperatorOn(
     instance: 'running',
     namespaces,
     clusterSelector,
-    concurrency: 10,
+    concurrency,
     pollMs: 30_000,
     resyncMs: 600_000,
   });

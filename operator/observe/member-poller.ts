@@ -1,0 +1,153 @@
+import type { RaftAnswer } from '../api/group.ts';
+import type { Runtime } from '../api/runtime.ts';
+import { stableJson } from '../resources/content-hash.ts';
+import type { DatabaseClient, Member } from './database-client.ts';
+
+/*
+ * Members are asked beside the looks. A look begins a question to each member, waits a moment for the answers, and goes on with
+ * what was last said when one does not come; an answer that comes late and says something else asks for another look. So a member
+ * that hangs costs its own Cluster a moment and the others nothing.
+ */
+
+/** So long a look waits; a member on the same network answers within a few milliseconds. */
+const patienceMs = 50;
+/** What is older is no reason for anything (operator.md 7.2 rule 5). */
+const validMs = 10_000;
+/** Together with what `LeaderWatch` asks, 200 a second. */
+const requestsPerSecondMax = 150;
+/** Of a Cluster: lives of members that are over go first. */
+const entriesMax = 100;
+
+/** How members are asked what they are at; of a look. */
+export type Probes = Pick<DatabaseClient, 'isReady' | 'group'>;
+
+interface Entry {
+  answer: unknown;
+  /** Of the monotonic clock; undefined: it was never answered. */
+  atMs: number | undefined;
+  pending: Promise<void> | undefined;
+  /** What a look that did not wait went on with. */
+  used: string | undefined;
+}
+
+export interface MemberPollerOptions {
+  readonly databases: Probes;
+  readonly runtime: Runtime;
+  /** A late answer says something else than what a look went on with. */
+  readonly onLate: (namespace: string | undefined, name: string) => void;
+}
+
+export class MemberPoller {
+  readonly #options: MemberPollerOptions;
+  /** By Cluster, then by what was asked of which life of which member. */
+  readonly #entries = new Map<string, Map<string, Entry>>();
+  #second = -1;
+  #count = 0;
+
+  constructor(options: MemberPollerOptions) {
+    this.#options = options;
+  }
+
+  /** To ask members of a Cluster. */
+  of(namespace: string | undefined, name: string): Probes {
+    const { databases, onLate } = this.#options;
+    const late = () => onLate(namespace, name);
+    const entryOf = (question: string, member: Member) =>
+      this.#entryOf(clusterKey(namespace, name), `${question} ${keyOf(member)}`);
+    return {
+      isReady: (member) =>
+        this.#ask(entryOf('ready', member), () => databases.isReady(member), late),
+      group: (member, password) =>
+        this.#ask(entryOf('group', member), () => databases.group(member, password), late),
+    };
+  }
+
+  /** Something was done to the members, or the Cluster is gone: what was said before counts no more. */
+  renew(namespace: string | undefined, name: string): void {
+    this.#entries.delete(clusterKey(namespace, name));
+  }
+
+  async #ask<T>(
+    entry: Entry,
+    ask: () => Promise<T | undefined>,
+    onLate: () => void,
+  ): Promise<T | undefined> {
+    if (entry.pending === undefined && this.#mayAsk()) this.#begin(entry, ask, onLate);
+    if (entry.pending !== undefined && (await this.#comesInTime(entry.pending)))
+      return entry.answer as T | undefined;
+    const ageMs = this.#now() - (entry.atMs ?? Number.NEGATIVE_INFINITY);
+    const known = ageMs <= validMs ? (entry.answer as T | undefined) : undefined;
+    entry.used = digestOf(known);
+    return known;
+  }
+
+  #begin<T>(entry: Entry, ask: () => Promise<T | undefined>, onLate: () => void): void {
+    const done = (answer: T | undefined) => {
+      entry.answer = answer;
+      entry.atMs = this.#now();
+      entry.pending = undefined;
+      const { used } = entry;
+      entry.used = undefined;
+      if (used !== undefined && used !== digestOf(answer)) onLate();
+    };
+    entry.pending = ask().then(done, () => done(undefined));
+  }
+
+  async #comesInTime(pending: Promise<void>): Promise<boolean> {
+    const { timers } = this.#options.runtime;
+    let cancel = () => {};
+    const tooLate = new Promise<boolean>((resolve) => {
+      cancel = timers.after(patienceMs, () => resolve(false));
+    });
+    const isInTime = await Promise.race([pending.then(() => true), tooLate]);
+    cancel();
+    return isInTime;
+  }
+
+  #mayAsk(): boolean {
+    const second = Math.floor(this.#now() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#count = 0;
+    }
+    this.#count++;
+    return this.#count <= requestsPerSecondMax;
+  }
+
+  #entryOf(cluster: string, key: string): Entry {
+    const entries = this.#entries.get(cluster) ?? new Map<string, Entry>();
+    this.#entries.set(cluster, entries);
+    const fresh = { answer: undefined, atMs: undefined, pending: undefined, used: undefined };
+    const entry = entries.get(key) ?? fresh;
+    entries.delete(key);
+    entries.set(key, entry);
+    const [oldest] = entries.keys();
+    if (entries.size > entriesMax && oldest !== undefined) entries.delete(oldest);
+    return entry;
+  }
+
+  #now(): number {
+    return this.#options.runtime.clock.monotonicMs();
+  }
+}
+
+function clusterKey(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+function keyOf({ incarnation, address }: Member): string {
+  return `${incarnation} ${address.host}`;
+}
+
+/** What a decision could turn on: not how many entries there are. */
+function digestOf(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null) return String(answer);
+  const { peers, ...raft } = answer as RaftAnswer;
+  return stableJson({
+    ...raft,
+    commitIndex: undefined,
+    lastIndex: undefined,
+    lastTerm: undefined,
+    peers: peers.map((peer) => ({ ...peer, lag: undefined })),
+  });
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RaftAnswer } from '../../operator/api/group.ts';
+import type { Member, MemberTransport } from '../../operator/observe/database-client.ts';
+import { MemberPoller } from '../../operator/observe/member-poller.ts';
+import { pass, runOperatorOn } from './sim/running-operator.ts';
+import { SimulatedWorld } from './sim/simulated-world.ts';
+import { VirtualRuntime } from './sim/virtual-runtime.ts';
+
+// Members are asked beside the looks: one that hangs holds nobody else up, and nothing that is too old is believed.
+
+/** Members whose pods are named hang: they take a connection and say nothing until the caller gives up. */
+function hanging(world: SimulatedWorld, pods: ReadonlySet<string>): MemberTransport {
+  return {
+    send: (address, request) => {
+      const hangs = world.api
+        .all('Pod')
+        .some(
+          ({ metadata, status }) =>
+            pods.has(metadata.name) && (status as { podIP?: string })?.podIP === address.host,
+        );
+      if (!hangs) return world.members.send(address, request);
+      return new Promise((_, reject) => {
+        world.runtime.timers.after(request.timeoutMs, () => reject(new Error('timed out')));
+      });
+    },
+  };
+}
+
+test('with one worker, a member that hangs delays looks at nineteen other Clusters by less than 100 ms', async () => {
+  const world = new SimulatedWorld();
+  const hung = new Set<string>();
+  const names = Array.from({ length: 20 }, (_, at) => `c${at}`);
+  for (const name of names) world.create(name, { replicas: 3, update: { minReadySeconds: 0 } });
+  const { operator } = runOperatorOn(world, { concurrency: 1, members: hanging(world, hung) });
+  operator.startWatching();
+  await world.runtime.advance(100);
+  operator.activate();
+  await pass(world, 60_000);
+  for (const name of names) assert.equal(world.condition('Ready', name), 'True AllMembersReady');
+  hung.add('c0-1');
+  // Long enough for its last answer to be too old, and for looks to be in the middle of it at any time.
+  for (let round = 0; round < 40; round++) {
+    world.api.change('Cluster', 'c0', { metadata: { annotations: { round: String(round) } } });
+    await world.runtime.advance(20);
+    const other = names[1 + (round % 19)] ?? '';
+    const service = world.api.find('Service', `${other}-http`);
+    assert.ok(service);
+    world.api.remove(service);
+    await world.runtime.advance(100);
+    assert.notEqual(world.api.find('Service', `${other}-http`), undefined, `${other} waited`);
+    world.controllers.step();
+    await world.runtime.advance(500);
+  }
+  assert.equal(world.condition('FaultTolerant', 'c0'), 'True Full', 'the leader still hears it');
+  const member = world.cluster('c0').status?.members?.find(({ name }) => name === 'c0-1');
+  assert.notEqual(member, undefined);
+  await operator.stop();
+});
+
+const member: Member = { address: { host: '10.0.0.1', port: 2480 }, incarnation: 'pod-1/0' };
+const answerOf = (change: Partial<RaftAnswer>) =>
+  ({
+    localPeerId: 'a',
+    isLeader: false,
+    term: 1,
+    commitIndex: 5,
+    peers: [],
+    ...change,
+  }) as unknown as RaftAnswer;
+
+interface Bench {
+  readonly runtime: VirtualRuntime;
+  readonly poller: MemberPoller;
+  late: number;
+  asked: number;
+  delayMs: number;
+  answer: RaftAnswer | undefined;
+}
+
+function benchOf(): Bench {
+  const runtime = new VirtualRuntime();
+  const bench: Bench = {
+    runtime,
+    late: 0,
+    asked: 0,
+    delayMs: 0,
+    answer: answerOf({}),
+    poller: new MemberPoller({
+      runtime,
+      onLate: () => {
+        bench.late++;
+      },
+      databases: {
+        isReady: async () => true,
+        group: async () => {
+          bench.asked++;
+          const { answer } = bench;
+          if (bench.delayMs > 0) await runtime.timers.sleep(bench.delayMs);
+          return answer;
+        },
+      },
+    }),
+  };
+  return bench;
+}
+
+async function ask(bench: Bench): Promise<RaftAnswer | undefined> {
+  const asked = bench.poller.of('shop', 'orders').group(member, 'password');
+  await bench.runtime.advance(60);
+  return asked;
+}
+
+test('an answer that comes late counts from then on, and asks for a look only when it says something else', async () => {
+  const bench = benchOf();
+  assert.equal((await ask(bench))?.term, 1);
+  bench.delayMs = 700;
+  bench.answer = answerOf({ commitIndex: 9 });
+  assert.equal((await ask(bench))?.commitIndex, 5, 'what was said before');
+  await bench.runtime.advance(1000);
+  assert.equal(bench.late, 0, 'more entries are no news');
+  bench.answer = answerOf({ term: 2 });
+  assert.equal((await ask(bench))?.term, 1);
+  await bench.runtime.advance(1000);
+  assert.equal(bench.late, 1);
+  bench.answer = undefined;
+  assert.equal((await ask(bench))?.term, 2);
+  await bench.runtime.advance(1000);
+  assert.equal(bench.late, 2, 'a member that fell silent is news');
+});
+
+test('what is older than ten seconds is not believed, and a question under way is not asked twice', async () => {
+  const bench = benchOf();
+  await ask(bench);
+  bench.delayMs = 60_000;
+  for (let second = 0; second < 9; second++) {
+    assert.notEqual(await ask(bench), undefined, `after ${second} s`);
+    await bench.runtime.advance(1000);
+  }
+  await bench.runtime.advance(2000);
+  assert.equal(await ask(bench), undefined);
+  assert.equal(bench.asked, 2);
+});
+
+test('what was said before something was done to the members counts no more', async () => {
+  const bench = benchOf();
+  await ask(bench);
+  bench.delayMs = 60_000;
+  assert.notEqual(await ask(bench), undefined);
+  bench.poller.renew('shop', 'orders');
+  assert.equal(await ask(bench), undefined);
+});
+
+test('of a thousand looks at once, 150 questions a second go out, and the others do without', async () => {
+  const bench = benchOf();
+  const asked = Array.from({ length: 1000 }, (_, at) =>
+    bench.poller.of('shop', `c${at}`).group({ ...member, incarnation: `pod-${at}/0` }, 'password'),
+  );
+  await bench.runtime.advance(60);
+  const answers = await Promise.all(asked);
+  assert.equal(bench.asked, 150);
+  assert.equal(answers.filter((answer) => answer !== undefined).length, 150);
+});
