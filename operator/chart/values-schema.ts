@@ -304,6 +304,7 @@ export const chartValues = z.strictObject({
   backup: fragment().optional(),
   mcp: fragment().optional(),
   keepObjects: flag().optional(),
+  fromRelease: flag().optional(),
   pdb: z
     .strictObject({
       enabled: z.boolean().nullable().optional(),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import type { HttpRequest } from '../../operator/kubernetes/port.ts';
 import { stableJson } from '../../operator/resources/content-hash.ts';
@@ -12,6 +13,8 @@ import { SimulatedWorld } from './sim/simulated-world.ts';
 
 interface Flow {
   readonly name: string;
+  /** Turns that it may take; steps that wait for kubelets take minutes. */
+  readonly turnsMax?: number;
   readonly prepare: (world: SimulatedWorld) => Promise<void>;
   readonly begin: (world: SimulatedWorld) => void;
   readonly isDone: (world: SimulatedWorld) => boolean;
@@ -95,7 +98,7 @@ const backupFlow: Flow = {
 /** The same with three members: who joins, leaves, is restarted or lost. */
 const three = { ...spec, replicas: 3 };
 const quick = { minReadySeconds: 0, canarySoakSeconds: 0 };
-const groupFlows: readonly Flow[] = [
+const groupFlows: Flow[] = [
   {
     name: 'create of three',
     prepare: async () => {},
@@ -156,6 +159,84 @@ const groupFlows: readonly Flow[] = [
   },
 ];
 
+/** What members serve, and whom they trust. */
+const tlsOf = (world: SimulatedWorld) => {
+  const read = (name: string, key: string) =>
+    Buffer.from(world.api.find('Secret', name)?.data?.[key] ?? '', 'base64').toString();
+  const trusted = read('orders-tls', 'ca.crt').match(/-----BEGIN CERTIFICATE-----/g) ?? [];
+  const [authority, leaf] = [read('orders-ca', 'tls.crt'), read('orders-tls', 'tls.crt')];
+  const isIssued =
+    authority !== '' &&
+    leaf !== '' &&
+    new X509Certificate(leaf).verify(new X509Certificate(authority).publicKey);
+  return { authority, leaf, isSettled: trusted.length === 1 && isIssued };
+};
+const before = new WeakMap<SimulatedWorld, ReturnType<typeof tlsOf>>();
+const secured = { ...three, tls: { raft: { enabled: true } } };
+const capacities = (world: SimulatedWorld) =>
+  world.api
+    .all('PersistentVolumeClaim')
+    .map(({ status }) => (status as { capacity?: { storage?: string } })?.capacity?.storage);
+
+groupFlows.push(
+  {
+    name: 'create of three that form their group together',
+    prepare: async () => {},
+    begin: (world) =>
+      world.create('orders', { ...three, bootstrap: { empty: { formation: 'Static' } } }),
+    isDone: isReady,
+  },
+  {
+    name: 'growth of the volumes of three',
+    prepare: (world) => create(world, { ...three, storage: { size: '1Gi' } }),
+    begin: (world) => world.api.change('Cluster', 'orders', { spec: { storage: { size: '2Gi' } } }),
+    isDone: (world) =>
+      isReady(world) &&
+      world.api.find('StatefulSet', 'orders') !== undefined &&
+      capacities(world).every((size) => size === '2Gi'),
+  },
+  {
+    name: 'two read replicas beside three',
+    prepare: (world) => create(world, three),
+    begin: (world) => world.api.change('Cluster', 'orders', { spec: { readReplicas: 2 } }),
+    isDone: (world) => isReady(world) && world.members.group.learners.length === 2,
+  },
+  {
+    name: 'read replicas that go',
+    prepare: (world) => create(world, { ...three, readReplicas: 2 }),
+    begin: (world) => world.api.change('Cluster', 'orders', { spec: { readReplicas: 0 } }),
+    isDone: (world) =>
+      isReady(world) &&
+      world.members.group.learners.length === 0 &&
+      world.members.group.voters.length === 3 &&
+      world.api.all('Pod').length === 3,
+  },
+  {
+    name: 'the certificate of three renewed',
+    prepare: (world) => create(world, secured),
+    begin: (world) => {
+      before.set(world, tlsOf(world));
+      world.runtime.skip(61 * 86_400_000);
+    },
+    isDone: (world) => isReady(world) && tlsOf(world).leaf !== before.get(world)?.leaf,
+  },
+  {
+    name: 'another authority of three',
+    turnsMax: 110,
+    prepare: (world) => create(world, secured),
+    begin: (world) => {
+      before.set(world, tlsOf(world));
+      const authority = world.api.find('Secret', 'orders-ca');
+      assert.ok(authority);
+      world.api.remove(authority);
+    },
+    isDone: (world) => {
+      const { authority, isSettled } = tlsOf(world);
+      return isReady(world) && isSettled && authority !== before.get(world)?.authority;
+    },
+  },
+);
+
 const turnsMax = 80;
 /** Every so many calls of a flow of three are tried in a quick run; all of them with CRASH_EVERY=1 (`npm run e2e:sim`). */
 const groupStride = Number(process.env['CRASH_EVERY'] ?? 5);
@@ -180,7 +261,7 @@ async function play(flow: Flow, crashAt: number, isLost: boolean): Promise<Outco
   if (isLost) world.api.faultAfter = crash;
   else world.api.faultBefore = crash;
   let quietTurns = 0;
-  for (let turn = 0; turn < turnsMax && quietTurns < 2; turn++) {
+  for (let turn = 0; turn < (flow.turnsMax ?? turnsMax) && quietTurns < 2; turn++) {
     assert.ok(world.members.group.formed <= 1, 'a second group was formed');
     const before = world.api.effectiveWrites;
     try {

@@ -211,3 +211,32 @@ test('killed at every write and call, answers lost, with a second operator, the 
     }
   }
 });
+
+test('killed at calls of it, the operator restores into three members; the Cluster is looked at meanwhile', async () => {
+  for (let killAt = 1; killAt <= 13; killAt += 4) {
+    const world = await backedUpWorld({ replicas: 3 });
+    assert.equal(world.members.group.voters.length, 3);
+    world.members.databases = [];
+    world.members.course.answersToLose = killAt % 3;
+    let steps = 0;
+    world.api.faultAfter = ({ method }) =>
+      method !== 'GET' && ++steps === killAt ? 'drop' : undefined;
+    world.put('Restore', 'back', { clusterRef, source });
+    const uids = world.api.all('Pod').map(({ metadata }) => metadata.uid);
+    for (let turn = 0; turn < 40; turn++) {
+      const ends = await Promise.allSettled([world.lookAt('Restore', 'back'), world.look()]);
+      if (ends.some(({ status }) => status === 'rejected')) world.restartOperator();
+      await settlePromises();
+      world.controllers.step();
+      world.runtime.skip(5000);
+    }
+    assert.equal(statusOf(world).phase, 'Succeeded', `killed at ${killAt}`);
+    assert.deepEqual([...world.members.databases].sort(), ['audit', 'orders']);
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.deepEqual(
+      world.api.all('Pod').map(({ metadata }) => metadata.uid),
+      uids,
+      'nobody is restarted for it',
+    );
+  }
+});

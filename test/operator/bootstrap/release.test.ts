@@ -218,3 +218,18 @@ test('a release of one server without replication goes on as one', async () => {
   await world.settle();
   assert.equal(world.condition('Ready'), 'True AllMembersReady');
 });
+
+test('the same release in mode cluster writes a Cluster that repeats all that has to be', async () => {
+  const world = releaseOf();
+  const before = podUids(world);
+  const path = new URL('../../chart/golden/cluster-from-release.yaml', import.meta.url);
+  const [cluster] = parseAllDocuments(readFileSync(path, 'utf8')).map(
+    (document) => document.toJS() as KubernetesObject,
+  );
+  assert.equal(cluster?.kind, 'Cluster');
+  world.api.putAs('helm', cluster);
+  await world.settle();
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  assert.deepEqual(podUids(world), before);
+  assert.equal(world.members.group.voters.length, 3);
+});
