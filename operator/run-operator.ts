@@ -19,7 +19,7 @@ import type { OperatorSettings } from './operator-settings.ts';
 
 const limitsMs = { stop: 20_000, stuckWatch: 120_000, stuckEventLoop: 5000 } as const;
 /** Raised when the pods of an unchanged spec are rendered differently; shown in the status only. */
-const renderVersion = '1';
+const renderVersion = '2';
 
 export interface ProcessInputs {
   readonly flags: readonly string[];

@@ -75,6 +75,19 @@ test('after ten minutes the token and who could go on are told; without them not
   assert.equal(world.cluster().status?.recovery, undefined);
 });
 
+test('where nobody answers the token is told, and names nobody: it approves nothing', async () => {
+  const world = await worldOfThree();
+  await lose(world, [0, 1, 2]);
+  assert.deepEqual(world.cluster().status?.recovery?.candidates, []);
+  const said = conditionOf(world.cluster().status?.conditions, 'Stalled')?.message ?? '';
+  assert.match(said, /only the others hold: nobody answers/);
+  const before = record(world);
+  approve(world, token(world), 'orders-1');
+  await pass(world, 60);
+  assert.deepEqual(record(world), before);
+  assert.equal(world.api.all('Pod').length, 3);
+});
+
 test('the survivor goes on alone, the others come back as new members, and the token counts once', async () => {
   const world = await worldOfThree();
   const volumes = claims(world);
