@@ -7,9 +7,11 @@ import { Ledger, type LedgerSum, treeOf } from './simulation/ledger.ts';
 import { optionsOf } from './simulation/options.ts';
 import { labels, Simulation } from './simulation/simulation.ts';
 
-// npm run simulate -- [--seeds 2000] [--from 1] [--hours H] [--first] [--ledger FILE] [--history FILE]
+// npm run simulate -- [--seeds 2000] [--from 1] [--hours H] [--first] [--databases | --databases-every N] [--ledger FILE]
+//   [--history FILE]
 // Whole groups in virtual time: real cores and logs, simulated disks and links, faults by the seed (simulation/options.ts). A tick stands
-// for 50 ms. With `--databases` each runs again with real databases in place of registers (databases/simulation.ts).
+// for 50 ms. With `--databases` each runs again with real databases in place of registers (databases/simulation.ts), with
+// `--databases-every 10` one in ten.
 // One seed in a hundred runs twice and must give the same events. `--hours` goes on from seed to seed for so long, `--first`
 // stops at the first failure, `--history` keeps what the clients of a failed seed saw. `--ledger` enters what ran into a file, a line for
 // every 500 seeds, and tells the sums of it: of all, and of the tree that ran last; without `--from` it goes on where the ledger ends.
@@ -20,13 +22,14 @@ const { values } = parseArgs({
     hours: { type: 'string' },
     first: { type: 'boolean', default: false },
     databases: { type: 'boolean', default: false },
+    'databases-every': { type: 'string' },
     ledger: { type: 'string' },
     history: { type: 'string' },
   },
 });
 const tickMs = 50;
 const twiceEvery = 100;
-const databasesEvery = values.databases ? 1 : Number.POSITIVE_INFINITY;
+const databasesEvery = values.databases ? 1 : Number(values['databases-every'] ?? Infinity);
 /** Of all seeds: who does too little tests nothing, and each label must be seen (ha-testing.md 3.5, 3.7). */
 const idlePercentMax = 5;
 /** Their runs are short, and begin with a schema. */
@@ -104,7 +107,7 @@ function tellOfFailure(seed: number, { now, options }: Simulation, error: unknow
   console.error(`seed ${seed} at tick ${now}:`, error);
   console.error(JSON.stringify(options));
   console.error(
-    `npm run simulate -- --from ${seed} --seeds 1${values.databases ? ' --databases' : ''}`,
+    `npm run simulate -- --from ${seed} --seeds 1${seed % databasesEvery === 0 ? ' --databases' : ''}`,
   );
 }
 
@@ -125,7 +128,7 @@ if (seeds >= seedsThatTell) {
     if (count * 100 < seeds * labelPercentMin) problems.push(`'${label}' is seen ${count} times`);
 }
 console.log(JSON.stringify({ from, seeds, idle, ...Object.fromEntries(seen) }));
-if (values.databases) console.log(JSON.stringify({ withRealDatabases: real }));
+if (real.seeds > 0) console.log(JSON.stringify({ withRealDatabases: real }));
 for (const problem of problems) console.log(problem);
 const days = virtualSeconds / 86_400;
 if (ledger !== undefined) {
