@@ -59,17 +59,18 @@ export function compileCall(
     );
   const [first] = expr.args;
   const kinds = argumentKinds[name];
-  if (kinds !== undefined && first !== undefined)
+  const registered = registeredName(name);
+  const found = registered === undefined ? undefined : functionRegistry.scalar(registered);
+  const isCountRight = found === undefined || takes(found.arity, expr.args.length);
+  if (kinds !== undefined && first !== undefined && isCountRight)
     requireKind(compiler, first, scope, kinds[0], kinds[1]);
   const special =
     specialCall(compiler, expr, scope, value) ?? compileCsvCall(name, expr.args, scope);
   if (special !== undefined) return special;
-  const registered = registeredName(name);
-  const found = registered === undefined ? undefined : functionRegistry.scalar(registered);
   if (found === undefined || registered === undefined)
     return userCall(compiler, expr, value) ?? unknownFunction(compiler, expr);
   const { min, max } = found.arity;
-  if (expr.args.length < min || expr.args.length > max)
+  if (!isCountRight)
     throw compiler.failure(
       'InvalidNumberOfArguments',
       expr.at,
@@ -80,6 +81,13 @@ export function compileCall(
     function: registered,
     arguments: withoutWords(name, expr.args, scope).map(value),
   };
+}
+
+function takes(
+  { min, max }: { readonly min: number; readonly max: number },
+  count: number,
+): boolean {
+  return count >= min && count <= max;
 }
 
 /** A function of the schema, by `library.name` (cypher.md 9.8). */
