@@ -95,9 +95,7 @@ export class DatabaseSimulation extends Simulation {
 
   #members(): readonly DatabaseHost[] {
     // A member that was removed may not know of it, and its log may be longer.
-    const newest = this.servers.reduce((a, b) =>
-      (a.node?.status().term ?? 0) >= (b.node?.status().term ?? 0) ? a : b,
-    );
+    const newest = this.servers.reduce((a, b) => (isNewer(b, a) ? b : a));
     const voters = newest.node?.status().conf.voters ?? [];
     return this.hosts.filter(({ server }) => voters.some(({ id }) => id === server.id));
   }
@@ -186,4 +184,11 @@ export class DatabaseSimulation extends Simulation {
     assert.ok(host);
     assert.deepEqual(await this.work.problems(host), [], 'C1 to C8: the histories of the clients');
   }
+}
+
+/** Of a newer term, or the leader of the same one: who was removed stays in the term in which it was. */
+function isNewer({ node: a }: SimulatedServer, { node: b }: SimulatedServer): boolean {
+  const [one, other] = [a?.status(), b?.status()];
+  if (one?.term !== other?.term) return (one?.term ?? 0) > (other?.term ?? 0);
+  return one?.role === 'leader' && other?.role !== 'leader';
 }
