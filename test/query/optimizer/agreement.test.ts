@@ -387,7 +387,13 @@ test('uncommitted changes of the transaction are seen with and without the rules
         const plain = await outcome(db, text, allRules, order, transaction);
         assert.equal(await outcome(db, text, new Set(), order, transaction), plain, text);
       }),
-      { numRuns: 250 },
+      {
+        numRuns: 250,
+        // The filter by record id is not at the scan before filters are merged, and decides its order.
+        examples: [
+          ['SELECT FROM (SELECT FROM Person WHERE age > 6) WHERE @rid >= #1:3 ORDER BY born'],
+        ],
+      },
     );
   } finally {
     transaction.rollback();

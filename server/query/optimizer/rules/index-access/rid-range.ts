@@ -8,16 +8,17 @@ import { isRid, ridsOf } from './rid-lookup.ts';
 
 /**
  * A range of record ids bounds the scan. Its records come by record id, so that the next page begins behind the last row of the
- * one before whatever the transaction has created (sql.md 7.3); without the rule they would come in scan order.
+ * one before whatever the transaction has created (sql.md 7.3); without the rule they would come in scan order. Other filters may
+ * stand between: the order must not depend on whether they were merged.
  */
 export const ridRange: OptimizerRule = {
   name: 'rid-range',
   needs: ['Filter'],
   why: 'paging by @rid > #12:100 would read all pages before, and miss records',
   apply(plan, context) {
-    if (plan.op !== 'Filter' || plan.input.op !== 'TypeScan') return undefined;
-    const scan = plan.input;
-    if (scan.range !== undefined) return undefined;
+    if (plan.op !== 'Filter') return undefined;
+    const scan = scanBelow(plan.input);
+    if (scan === undefined || scan.range !== undefined) return undefined;
     const conjuncts = conjunctsOf(plan.predicate);
     if (conjuncts.some((conjunct) => ridsOf(conjunct, scan.as, context) !== undefined))
       return undefined;
@@ -26,9 +27,22 @@ export const ridRange: OptimizerRule = {
   },
 };
 
+type Filter = LogicalPlan & { readonly op: 'Filter' };
+type Scan = LogicalPlan & { readonly op: 'TypeScan' };
+
+function scanBelow(plan: LogicalPlan): Scan | undefined {
+  if (plan.op === 'Filter') return scanBelow(plan.input);
+  return plan.op === 'TypeScan' ? plan : undefined;
+}
+
+/** The filters below, over another scan. */
+function over(plan: LogicalPlan, scan: Scan): LogicalPlan {
+  return plan.op === 'Filter' ? { ...plan, input: over(plan.input, scan) } : scan;
+}
+
 function withRange(
-  plan: LogicalPlan & { readonly op: 'Filter' },
-  scan: LogicalPlan & { readonly op: 'TypeScan' },
+  plan: Filter,
+  scan: Scan,
   conjuncts: readonly Expression[],
   context: OptimizerContext,
 ): LogicalPlan | undefined {
@@ -46,7 +60,7 @@ function withRange(
     ...(low && { low: { value: low.value, inclusive: low.inclusive } }),
     ...(high && { high: { value: high.value, inclusive: high.inclusive } }),
   };
-  const input: LogicalPlan = { ...scan, range, order: 'ascending' };
+  const input = over(plan.input, { ...scan, range, order: 'ascending' });
   const predicate = conjunctionOf(kept);
   return predicate === undefined ? input : { ...plan, input, predicate };
 }
