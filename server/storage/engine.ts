@@ -1,5 +1,6 @@
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Block } from './format/block.ts';
 import type { BlockWindow } from './read/block-window.ts';
 import type { EntryRun } from './bulk/entry-runs.ts';
@@ -107,6 +108,11 @@ export interface StorageSnapshot extends Disposable {
   nextPosition(bucket: BucketId): number;
   /** undefined when there is no such record. Cost: a cached block and one small object. */
   record(rid: Rid): RowRecord | undefined;
+  /**
+   * One property of a record, of which no object is made: undefined when there is no such record or property.
+   * Cost: a cached block and the cell.
+   */
+  cell(rid: Rid, property: string): Value | undefined;
   /** The record in an occupied slot of a block of this snapshot (`block.nextSlot`). */
   recordAt(block: Block, slot: number): RowRecord;
   /** Live records; O(1). */

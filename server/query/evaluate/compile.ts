@@ -206,8 +206,12 @@ function compileScalar(
       const { name } = expression;
       return (context) => context.variables.get(name);
     }
-    case 'Property':
-      return compileProperty(compile(expression.of), expression.name, expression.dialect);
+    case 'Property': {
+      const { of, name } = expression;
+      const column = of.op === 'Slot' ? env.compileColumn?.(of.slot, name) : undefined;
+      if (column !== undefined) return column;
+      return compileProperty(compile(of), name, expression.dialect);
+    }
     case 'Attribute': {
       const { of } = expression;
       if (of.op === 'Slot' && env.bareIds?.has(of.slot) === true) return compileBareId(of.slot);

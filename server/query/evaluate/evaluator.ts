@@ -20,6 +20,8 @@ export interface CompileEnvironment {
     output: Output,
     mode: 'collect' | 'exists' | 'count',
   ) => Evaluator;
-  /** Slots that hold bare record ids (`physical/bare-ids.ts`); only `@rid` may look into them. */
+  /** Slots that hold bare record ids (`physical/bare-ids.ts`); only `@rid` and properties may look into them. */
   readonly bareIds?: ReadonlySet<Slot>;
+  /** A property of the element whose bare id a step leaves in the slot; undefined for other slots. */
+  readonly compileColumn?: (slot: Slot, property: string) => Evaluator | undefined;
 }

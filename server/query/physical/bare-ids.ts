@@ -1,20 +1,28 @@
+import { isReadOnly } from '#core/effects.ts';
+import { effectsOfPlan } from '../algebra/effects.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import { expressionsOf, walkPlan } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsRead, slotsReadBy } from '../algebra/slots.ts';
 import { rewriteExpression, slotsOfOutput, walkExpression } from '../algebra/walk.ts';
+import { attributeNamed } from '../evaluate/navigation.ts';
+import { callsUserFunction } from '../functions/user-function.ts';
 
 /**
  * Slots of graph elements of which nobody wants more than the identity: they are written by steps and index searches, and read by
- * steps, degrees, DISTINCT and `@rid` only. They may hold bare record ids, which are numbers and cost nothing to make.
+ * steps, degrees, DISTINCT and `@rid` only; those of steps by properties, too, where nothing is written
+ * (`operators/graph/neighbour-columns.ts`). They may hold bare record ids, which are numbers and cost nothing to make.
  */
 export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
   const written = writtenIds(program.plan);
   if (written.size === 0) return written;
+  const stepped = onlyReads(program.plan) ? endsOfSteps(program.plan) : noSlots;
+  const isIdentity = (part: Expression): boolean =>
+    takesIdOfSlot(part) || takesPropertyOf(part, stepped);
   const readAsValues = new Set<Slot>(slotsOfOutput(program.output));
   walkPlan(program.plan, {
     plan(node) {
-      for (const slot of valuesReadBy(node)) readAsValues.add(slot);
+      for (const slot of valuesReadBy(node, isIdentity)) readAsValues.add(slot);
     },
     expression(part) {
       if (part.op !== 'SubPlan') return;
@@ -37,8 +45,38 @@ function writtenIds(plan: LogicalPlan): Set<Slot> {
   return written;
 }
 
+/** Slots that steps write, and nothing else. */
+export function endsOfSteps(plan: LogicalPlan): ReadonlySet<Slot> {
+  const ends = new Set<Slot>();
+  const found = new Set<Slot>();
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Expand' && !node.into) ends.add(node.to);
+      if (node.op === 'IndexSearch') found.add(node.as);
+    },
+  });
+  for (const slot of found) ends.delete(slot);
+  return ends;
+}
+
+/** Records stay what they are for the whole statement. */
+function onlyReads(plan: LogicalPlan): boolean {
+  let isRead = isReadOnly(effectsOfPlan(plan));
+  walkPlan(plan, {
+    expression(part) {
+      if (part.op === 'Call' && callsUserFunction(part.function)) isRead = false;
+    },
+  });
+  return isRead;
+}
+
 /** What the node does with values; ids that it only walks from or to, or tells apart, are left out. */
-function valuesReadBy(node: LogicalPlan): Iterable<Slot> {
+function valuesReadBy(
+  node: LogicalPlan,
+  isIdentity: (part: Expression) => boolean,
+): Iterable<Slot> {
+  const slotsReadAsValues = (expression: Expression): readonly Slot[] =>
+    slotsReadOtherwise(expression, isIdentity);
   if (node.op === 'Expand' || node.op === 'Degree' || node.op === 'BranchCount') return [];
   if (node.op === 'IndexSearch')
     // Its own predicate is checked on the record before the id is left.
@@ -55,17 +93,31 @@ function valuesReadBy(node: LogicalPlan): Iterable<Slot> {
   return slotsReadBy(node);
 }
 
-/** The slots that the expression reads, but those of which it takes the `@rid` only. */
-function slotsReadAsValues(expression: Expression): readonly Slot[] {
+/** The slots that the expression reads, but those of which it takes no more than the identity tells. */
+function slotsReadOtherwise(
+  expression: Expression,
+  isIdentity: (part: Expression) => boolean,
+): readonly Slot[] {
   let takesIds = false;
   walkExpression(expression, (part) => {
-    if (takesIdOfSlot(part)) takesIds = true;
+    if (isIdentity(part)) takesIds = true;
   });
   const others = takesIds
-    ? rewriteExpression(expression, (part) => (takesIdOfSlot(part) ? nothing : part))
+    ? rewriteExpression(expression, (part) => (isIdentity(part) ? nothing : part))
     : expression;
   return [...slotsRead(others)];
 }
+
+function takesPropertyOf(part: Expression, slots: ReadonlySet<Slot>): boolean {
+  return (
+    part.op === 'Property' &&
+    part.of.op === 'Slot' &&
+    slots.has(part.of.slot) &&
+    attributeNamed(part.name) === undefined
+  );
+}
+
+const noSlots: ReadonlySet<Slot> = new Set();
 
 function takesIdOfSlot(part: Expression): boolean {
   return part.op === 'Attribute' && part.attribute === 'rid' && part.of.op === 'Slot';

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Catalog } from '#catalog/catalog.ts';
-import type { Slot } from '../algebra/expression.ts';
+import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import { inputsOf, walkPlan } from '../algebra/plan-walk.ts';
@@ -8,6 +8,7 @@ import type { CompileEnvironment } from '../evaluate/evaluator.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import { DetachOperator } from '../operators/flow/detach.ts';
 import { EdgeTables } from '../operators/graph/edge-tables.ts';
+import { NeighbourColumns } from '../operators/graph/neighbour-columns.ts';
 import type { PhysicalOperator } from '../operators/operator.ts';
 import { PacedRowsOperator } from '../operators/scan/paced-rows.ts';
 import { ParameterCheckOperator } from '../operators/flow/parameter-check.ts';
@@ -15,7 +16,7 @@ import { ConnectedNodesCheckOperator } from '../operators/write/delete-entities.
 import { TableScopeOperator } from '../operators/flow/table-scope.ts';
 import { rowsPerTurn } from '../operators/hold/work-share.ts';
 import type { ProcedureRegistry } from '../procedures/procedure.ts';
-import { bareIdSlots } from './bare-ids.ts';
+import { bareIdSlots, endsOfSteps } from './bare-ids.ts';
 import { fuseCount, fuseScan } from './fuse-scan.ts';
 import { fuseDistinctStep, isGraph, lowerGraph } from './lower-graph.ts';
 import { isShape, lowerShape } from './lower-shape.ts';
@@ -51,18 +52,24 @@ export function planProgram(
   const outputSlots = slotsOfOutput(program.output);
   const { givesReferences, countsEdges, deletesInCypher } = traitsOf(program.plan);
   const edgeTables = new EdgeTables();
+  const bareIds = bareIdSlots(program);
+  const columns = new NeighbourColumns();
+  const ends = bareIds.size > 0 ? endsOfSteps(program.plan) : bareIds;
   const shared: Shared = {
     environment,
-    bareIds: bareIdSlots(program),
+    bareIds,
+    ends,
+    columns,
     unordered: countsEdges ? unorderedSteps(program.plan) : new Set(),
     edgeTables,
     paces: new Map(),
   };
   const planner = new Planner(shared, { plan: program.plan, slots: outputSlots });
   const factory = planner.lower(program.plan, new Set(outputSlots));
-  const slots = givesReferences ? slotsWithReferences(program.plan, outputSlots) : [];
+  const slots = givesReferences ? slotsWithReferences(program.plan, outputSlots, bareIds) : [];
   const detached = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
-  const top = countsEdges ? () => new TableScopeOperator(detached(), edgeTables) : detached;
+  const holders = [...(countsEdges ? [edgeTables] : []), ...(columns.areRead ? [columns] : [])];
+  const top = holders.length > 0 ? () => new TableScopeOperator(detached(), holders) : detached;
   const { requiredParameters: names = [] } = program;
   if (deletesInCypher) {
     const checked = () => new ConnectedNodesCheckOperator(top());
@@ -75,6 +82,9 @@ export function planProgram(
 interface Shared {
   readonly environment: PlannerEnvironment;
   readonly bareIds: ReadonlySet<Slot>;
+  /** Those that steps leave. */
+  readonly ends: ReadonlySet<Slot>;
+  readonly columns: NeighbourColumns;
   readonly unordered: ReadonlySet<LogicalPlan>;
   readonly edgeTables: EdgeTables;
   /** Plans whose rows cost much where they are read, with the number that is read in one turn. */
@@ -108,6 +118,10 @@ class Planner implements Lowering {
     this.environment = {
       functions: environment.functions,
       bareIds,
+      compileColumn: (slot, property) =>
+        bareIds.has(slot) && shared.ends.has(slot)
+          ? shared.columns.evaluator(slot, property)
+          : undefined,
       compileSubPlan: (plan, output, mode) => compileSubPlan(plan, output, mode, this.inner()),
     };
   }
@@ -158,15 +172,39 @@ class Planner implements Lowering {
   }
 }
 
-/** The output slots that may hold references; attributes of elements are none. */
-function slotsWithReferences(plan: LogicalPlan, outputSlots: readonly Slot[]): readonly Slot[] {
+/** The output slots that may hold references; attributes of elements are none, nor is what records hold. */
+function slotsWithReferences(
+  plan: LogicalPlan,
+  outputSlots: readonly Slot[],
+  bareIds: ReadonlySet<Slot>,
+): readonly Slot[] {
   let current = plan;
   while (passesRows.has(current.op) && 'input' in current) current = current.input;
   if (current.op !== 'Project') return outputSlots;
   const { columns } = current;
+  const records = scannedSlots(current.input, bareIds);
   return outputSlots.filter(
-    (slot) => !columns.some((column) => column.slot === slot && column.value.op === 'Attribute'),
+    (slot) =>
+      !columns.some(
+        ({ slot: written, value }) =>
+          written === slot && (value.op === 'Attribute' || readsRecord(value, records)),
+      ),
   );
+}
+
+function readsRecord(value: Expression, records: ReadonlySet<Slot>): boolean {
+  return value.op === 'Property' && value.of.op === 'Slot' && records.has(value.of.slot);
+}
+
+/** Slots that hold records as they are stored, or their ids. */
+function scannedSlots(plan: LogicalPlan, bareIds: ReadonlySet<Slot>): ReadonlySet<Slot> {
+  const slots = new Set(bareIds);
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'TypeScan' || node.op === 'BucketScan') slots.add(node.as);
+    },
+  });
+  return slots;
 }
 
 const passesRows: ReadonlySet<PlanOp> = new Set<PlanOp>(['Limit', 'Skip', 'Sort', 'Distinct']);

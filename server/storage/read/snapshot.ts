@@ -5,18 +5,26 @@ import {
   type IndexId,
   type LogIndex,
   makeRid,
+  positionMax,
   positionOf,
   type Rid,
   type TypeId,
 } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
 import type { Block } from '../format/block.ts';
 import type { BlockWindow } from './block-window.ts';
 import type { AdjacencyList, Direction, EntryCursor, StorageSnapshot } from '../engine.ts';
 import { LmdbEntryCursor } from './entry-cursor.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import type { HashHalves } from '../format/row-hash.ts';
-import { type LargeCells, RowRecord, type TypeLabels } from '../format/row-record.ts';
-import type { ShapeRegistry } from '../format/shape.ts';
+import {
+  type LargeCells,
+  type OutsideCells,
+  readCell,
+  RowRecord,
+  type TypeLabels,
+} from '../format/row-record.ts';
+import { rowFlag, rowFlagsOffset, type ShapeRegistry } from '../format/shape.ts';
 import type { StateReader } from './state-reader.ts';
 
 export interface SnapshotSource {
@@ -24,6 +32,16 @@ export interface SnapshotSource {
   readonly labels: TypeLabels;
   readonly state: StateReader;
 }
+
+/** Rows with these know more of a property than its column, or keep it outside. */
+const elsewhere = rowFlag.extraMap | rowFlag.outsideCells;
+
+/** For rows of which no cell is outside. */
+const noCells: OutsideCells = {
+  outsideCell() {
+    throw new Error('a cell is marked as kept outside of a row without such cells');
+  },
+};
 
 /** A holder of a pinned reader; see `StorageSnapshot` for what it promises. */
 export class LmdbSnapshot implements StorageSnapshot {
@@ -96,6 +114,29 @@ export class LmdbSnapshot implements StorageSnapshot {
     }
     const row = block.rowOffset(slot);
     return row === 0 ? undefined : this.#recordOf(rid, block, row);
+  }
+
+  cell(rid: Rid, property: string): Value | undefined {
+    if (rid < 0) return undefined;
+    const bucket = bucketOf(rid);
+    const state = this.#state.bucket(this.#reader, bucket);
+    const position = rid - bucket * positionMax;
+    if (state === undefined || position >= state.next) return undefined;
+    const slot = position % state.slotCount;
+    const block = this.#state.cachedBlock(
+      this.#reader,
+      bucket,
+      (position - slot) / state.slotCount,
+    );
+    if (block === undefined) return this.record(rid)?.get(property);
+    const row = block.rowOffset(slot);
+    if (row === 0) return undefined;
+    const { view } = block;
+    const shape = this.#source.shapes.shape(view.getUint16(row + 4, true));
+    const column = shape.column(property);
+    const isInside = (view.getUint16(row + rowFlagsOffset, true) & elsewhere) === 0;
+    if (column === undefined || !isInside) return this.record(rid)?.get(property);
+    return readCell(shape, column, block, row, noCells);
   }
 
   /** A record whose block stays outside the cache. */

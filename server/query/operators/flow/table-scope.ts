@@ -1,17 +1,22 @@
 import type { Value } from '#core/value/value.ts';
-import type { EdgeTables } from '../graph/edge-tables.ts';
 import type { ExecutionContext, PhysicalOperator, Pulled } from '../operator.ts';
 
-/** Stands for the operator on top of a plan, as which it shows itself, and gives up the tables of edges at the end. */
+/** Keeps something for executions of a plan. */
+export interface Holder {
+  /** The execution is over: nobody looks at what was kept for it any more. */
+  release(context: ExecutionContext): void;
+}
+
+/** Stands for the operator on top of a plan, as which it shows itself, and gives up tables of edges and columns at the end. */
 export class TableScopeOperator implements PhysicalOperator {
   readonly #top: PhysicalOperator;
-  readonly #tables: EdgeTables;
+  readonly #holders: readonly Holder[];
   readonly fill: PhysicalOperator['fill'];
   #context: ExecutionContext | undefined;
 
-  constructor(top: PhysicalOperator, tables: EdgeTables) {
+  constructor(top: PhysicalOperator, holders: readonly Holder[]) {
     this.#top = top;
-    this.#tables = tables;
+    this.#holders = holders;
     this.fill =
       top.fill && ((values: Value[], rowCountMax: number) => this.#fill(values, rowCountMax));
   }
@@ -39,7 +44,8 @@ export class TableScopeOperator implements PhysicalOperator {
 
   close(): void {
     this.#top.close();
-    if (this.#context !== undefined) this.#tables.release(this.#context);
+    if (this.#context !== undefined)
+      for (const holder of this.#holders) holder.release(this.#context);
     this.#context = undefined;
   }
 
