@@ -7,7 +7,15 @@ import { Pace } from '#database/key-value/pace.ts';
 import { keysOf, runTransient } from '#database/key-value/transient-operations.ts';
 import type { Command, Reply, TransientCommand } from '#query/algebra/commands.ts';
 import { type Client, isRecords, type OpenBlock, type Queued, textOf } from './client.ts';
-import { anyArray, anyReplyOf, array, errorReply, type Given, type LongReply } from './reply.ts';
+import {
+  anyArray,
+  anyReplyOf,
+  array,
+  errorReply,
+  type Given,
+  isLongText,
+  type LongReply,
+} from './reply.ts';
 import { nullArray, ok, replyOf, toldOf, type Wire } from './reply.ts';
 import { Told } from './told.ts';
 
@@ -216,7 +224,9 @@ function shapedReply<T>(
 }
 
 function longOf(command: Command, reply: Reply, client: Client): Wire | LongReply {
-  return Array.isArray(reply) ? anyReplyOf(reply, client.protocol) : wireOf(command, reply, client);
+  return Array.isArray(reply) || isLongText(reply)
+    ? anyReplyOf(reply, client.protocol)
+    : wireOf(command, reply, client);
 }
 
 /** Statuses are simple strings: what SET answers, and PONG. */

@@ -67,8 +67,22 @@ function* partsOf<T>(items: readonly T[], made: (item: T) => Wire): Iterator<Wir
   for (const item of items) yield made(item);
 }
 
-/** As `replyOf`; a long list in parts. */
+/** Of a text that is written at once: some 50 microseconds. */
+const textAtOnceMax = 256 * 1024;
+
+export function isLongText(reply: Reply): reply is ByteText {
+  return typeof reply === 'string' && reply.length > textAtOnceMax;
+}
+
+function* partsOfText(text: ByteText): Iterator<Wire> {
+  yield `$${text.length}\r\n`;
+  for (let at = 0; at < text.length; at += textAtOnceMax) yield text.slice(at, at + textAtOnceMax);
+  yield '\r\n';
+}
+
+/** As `replyOf`; a long list and a long text in parts. */
 export function anyReplyOf(reply: Reply, protocol: Protocol): Wire | LongReply {
+  if (isLongText(reply)) return new LongReply(partsOfText(reply));
   if (!Array.isArray(reply)) return replyOf(reply, protocol);
   return anyArray(reply as readonly Reply[], (item) => replyOf(item, protocol));
 }

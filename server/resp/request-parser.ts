@@ -59,6 +59,8 @@ export class RequestParser {
   /** Of a word that is cut: its bytes still to come, and those that came. */
   #bodyLeft = 0;
   #parts: string[] = [];
+  /** In place of the parts, for a long word. */
+  #long: LongWord | undefined;
 
   /** @param limits asked at the beginning of each request */
   constructor(limits: () => ParserLimits) {
@@ -163,7 +165,7 @@ export class RequestParser {
   #body(chunk: ChunkBuffer): Request | undefined {
     const start = this.#at;
     const end = start + this.#bodyLeft;
-    if (end + 2 <= chunk.length && this.#parts.length === 0) {
+    if (end + 2 <= chunk.length && this.#parts.length === 0 && this.#long === undefined) {
       // The common case: the word and its end are here.
       if (chunk[end] !== cr || chunk[end + 1] !== lf)
         throw new ProtocolError('invalid bulk length');
@@ -171,12 +173,30 @@ export class RequestParser {
       return this.#word(this.#isTooLong ? '' : chunk.latin1Slice(start, end));
     }
     const to = Math.min(end, chunk.length);
-    if (!this.#isTooLong) this.#parts.push(chunk.latin1Slice(start, to));
+    if (!this.#isTooLong) this.#keep(chunk, start, to);
     this.#bodyLeft -= to - start;
     this.#at = to;
     if (this.#bodyLeft > 0) return undefined;
     this.#state = 'body end';
     return undefined;
+  }
+
+  /** A part of a word that is cut. */
+  #keep(chunk: ChunkBuffer, from: number, to: number): void {
+    if (this.#long === undefined && (this.#parts.length > 0 || this.#bodyLeft <= longWordMin))
+      this.#parts.push(chunk.latin1Slice(from, to));
+    else {
+      this.#long ??= new LongWord(this.#bodyLeft);
+      this.#long.add(chunk.subarray(from, to));
+    }
+  }
+
+  #cutWord(): ByteText {
+    const parts = this.#parts;
+    this.#parts = [];
+    const word = this.#long?.text() ?? (parts.length === 1 ? (parts[0] as string) : parts.join(''));
+    this.#long = undefined;
+    return word;
   }
 
   #bodyEnd(chunk: ChunkBuffer): Request | undefined {
@@ -188,9 +208,7 @@ export class RequestParser {
       return undefined;
     }
     this.#carry = '';
-    const word = this.#parts.length === 1 ? (this.#parts[0] as string) : this.#parts.join('');
-    this.#parts = [];
-    return this.#word(word);
+    return this.#word(this.#cutWord());
   }
 
   #word(word: ByteText): Request | undefined {
@@ -256,6 +274,42 @@ export class RequestParser {
     this.#carry = '';
     this.#state = 'start';
     return line.length <= 2 && line.trim() === '' ? undefined : wordsOf(line);
+  }
+}
+
+/** A longer word that is cut is gathered as bytes. */
+const longWordMin = 2 ** 20;
+/** Seldom, since the copy is a turn by itself; pages that nothing was written to take no memory. */
+const growthFactor = 64;
+
+/**
+ * The bytes of a word of megabytes, in a buffer that grows by what has come and not by what is announced. The text is made of it in
+ * one copy outside of the collected memory; hundreds of texts would be joined in one turn, and collected.
+ */
+class LongWord {
+  readonly #length: number;
+  #bytes = Buffer.allocUnsafeSlow(longWordMin);
+  #used = 0;
+
+  /** @param length of the whole word, above `longWordMin` */
+  constructor(length: number) {
+    this.#length = length;
+  }
+
+  add(part: Buffer): void {
+    const used = this.#used + part.length;
+    if (used > this.#bytes.length) {
+      const size = Math.max(used, Math.min(this.#length, this.#bytes.length * growthFactor));
+      const grown = Buffer.allocUnsafeSlow(size);
+      this.#bytes.copy(grown, 0, 0, this.#used);
+      this.#bytes = grown;
+    }
+    part.copy(this.#bytes, this.#used);
+    this.#used = used;
+  }
+
+  text(): ByteText {
+    return (this.#bytes as ChunkBuffer).latin1Slice(0, this.#used);
   }
 }
 

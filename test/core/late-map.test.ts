@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { LateMap } from '#core/value/late-map.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { Value } from '#core/value/value.ts';
+import { approximateBytes } from '#query/evaluate/turns/held-bytes.ts';
+import { byteEstimateOf } from '#query/evaluate/turns/value-size.ts';
 
 /** A map whose `v` is late, and how often it was read. */
 function withLate() {
@@ -56,4 +58,12 @@ test('who looks at the others does not read it', () => {
   map.set('v', 7);
   assert.equal(map.get('v'), 7);
   assert.equal(reads(), 0);
+});
+
+test('who asks what a row takes in memory does not read the late value', () => {
+  for (const measure of [approximateBytes, byteEstimateOf]) {
+    const { map, reads } = withLate();
+    assert.ok(measure(map) > map.lateBytes);
+    assert.equal(reads(), 0);
+  }
 });

@@ -123,6 +123,12 @@ test('upserts keep one vertex and one edge, whoever calls how often', async (con
   for (const matchKeys of [{}, { name: null }, { name: [1] }])
     assert.equal((await tool('upsert_entity', { ...ada, matchKeys })).isError, true);
   assert.equal((await tool('upsert_entity', { ...ada, typeName: 'a`b' })).isError, true);
+  for (const name of ['@rid', '@type', 'a`b', ''])
+    assert.equal(
+      (await tool('upsert_entity', { ...ada, setProperties: { [name]: 1 } })).isError,
+      true,
+      name,
+    );
   assert.equal((await tool('upsert_entity', { ...ada, typeName: 'Knows' })).isError, true);
   await data.run('CREATE PROPERTY Person.name STRING');
   await data.run('CREATE INDEX ON Person (name) UNIQUE');

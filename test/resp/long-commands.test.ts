@@ -140,3 +140,18 @@ test('many words are read as few are: records by many keys, objects, words that 
   assert.equal(await client.call('HEXISTS', 'Item[id]', '3'), 1, 'nothing of it was deleted');
   assert.equal(await client.call('HDEL', 'Item[id]', ...asked), count + 1);
 });
+
+test('a value of megabytes comes back as it was, alone, in a list and in a block', async (context) => {
+  const wire = await startWire(context);
+  const client = await wire.open();
+  await client.call('SELECT', 'test');
+  const value = Array.from({ length: 150_000 }, (_, at) => `\r\n$${at}`).join('');
+  assert.equal(await client.call('SET', 'big', value), '+OK');
+  assert.equal(await client.call('GET', 'big'), value);
+  assert.equal(await client.call('SET', 'big', `${value}.`, 'GET'), value);
+  assert.equal(await client.call('ECHO', value), value);
+  await client.call('MULTI');
+  await client.call('GETDEL', 'big');
+  assert.deepEqual(await client.call('EXEC'), [`${value}.`]);
+  assert.equal(await client.call('GET', 'big'), null);
+});

@@ -11,6 +11,8 @@ export interface Stall {
   readonly turnWallMs: number;
   /** Slowest of the health checks that ran beside it, one every 5 ms. */
   readonly healthMs: number;
+  /** How many of them took more than 10 ms, which is what decides the 99th of a hundred. */
+  readonly slowCount: number;
   readonly totalMs: number;
   readonly outcome: string;
 }
@@ -77,6 +79,7 @@ export class Prober {
       turnMs: longest.processorMs,
       turnWallMs: longest.wallMs,
       healthMs: Math.max(0, ...healthMs),
+      slowCount: healthMs.filter((ms) => ms > 10).length,
       totalMs,
       outcome,
     };

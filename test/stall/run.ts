@@ -118,13 +118,23 @@ async function ask(
   return `${answer.status} ${String(detail ?? error).slice(0, 90)}`;
 }
 
-function lineOf({ name, turnMs, turnWallMs, healthMs, totalMs, outcome }: Stall): string {
-  const figures = [turnMs, turnWallMs, healthMs, totalMs].map((ms) => ms.toFixed(0).padStart(6));
+function lineOf({
+  name,
+  turnMs,
+  turnWallMs,
+  healthMs,
+  slowCount,
+  totalMs,
+  outcome,
+}: Stall): string {
+  const figures = [turnMs, turnWallMs, healthMs, slowCount, totalMs].map((ms) =>
+    ms.toFixed(0).padStart(6),
+  );
   return `${figures.join(' ')}  ${name.slice(0, 80)}  ${outcome}`;
 }
 
 stalls.sort((a, b) => b.turnMs - a.turnMs);
-const head = '  turn   wall health  total  (ms)';
+const head = '  turn   wall health   slow  total  (ms; answers of /health above 10 ms)';
 const table = [head, ...stalls.map(lineOf)].join('\n');
 if (options.out !== undefined) writeFileSync(options.out, `${table}\n`);
 process.stdout.write(`\n${[head, ...stalls.slice(0, 40).map(lineOf)].join('\n')}\n`);

@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { type PausingWork, toEnd, type WorkMeter } from '#core/pausing-work.ts';
+import { TextPieces } from '#core/text/text-pieces.ts';
 import { parseJsonInTurns } from '#core/value/json-slices.ts';
 import { parseJson } from '#core/value/json-value.ts';
 import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
@@ -99,7 +100,7 @@ const backslash = 92;
 
 /** The text with its single quotes doubled and its bare keys quoted; undefined when there is nothing to change, or a text without end. */
 function* strictForm(text: string): PausingWork<string | undefined> {
-  let strict = '';
+  const strict = new TextPieces();
   /** What is before it stands in `strict`. */
   let from = 0;
   let at = 0;
@@ -115,16 +116,17 @@ function* strictForm(text: string): PausingWork<string | undefined> {
       at = endOfQuotes(text, at);
       if (at > text.length) return undefined;
       if (unit === doubleQuote) continue;
-      strict += text.slice(from, start) + doubleQuoted(text.slice(start + 1, at - 1));
+      strict.add(text.slice(from, start));
+      strict.add(doubleQuoted(text.slice(start + 1, at - 1)));
       from = at;
     } else if (isNameStart(unit)) {
       at = endOfName(text, at);
       if (!isColonNext(text, at)) continue;
-      strict += `${text.slice(from, start)}"${text.slice(start, at)}"`;
+      strict.add(`${text.slice(from, start)}"${text.slice(start, at)}"`);
       from = at;
     } else at += 1;
   }
-  return from === 0 ? undefined : strict + text.slice(from);
+  return from === 0 ? undefined : strict.text() + text.slice(from);
 }
 
 /** Behind the quotes that open at `start`; beyond the text when they are not closed. */

@@ -1,5 +1,6 @@
 import type { DatabaseError } from '#core/errors.ts';
 import { toEnd } from '#core/pausing-work.ts';
+import { TextPieces } from '#core/text/text-pieces.ts';
 import { syntaxError } from '../syntax-error.ts';
 
 /*
@@ -170,7 +171,8 @@ export class LineScanner {
     const text = this.#text;
     const start = this.#at;
     this.#at += 1;
-    let word = '';
+    // Made at the first escape, which most words do not have.
+    let before: TextPieces | undefined;
     let from = this.#at;
     for (;;) {
       if (this.#at >= text.length) throw this.#fault('the quotes are not closed', start);
@@ -179,13 +181,15 @@ export class LineScanner {
       if (unit === quote) break;
       this.#at += 1;
       if (unit !== backslash) continue;
-      word += text.slice(from, this.#at - 1) + this.#escaped(quote);
+      before ??= new TextPieces();
+      if (from < this.#at - 1) before.add(text.slice(from, this.#at - 1));
+      before.add(this.#escaped(quote));
       from = this.#at;
     }
-    word += text.slice(from, this.#at);
+    const last = text.slice(from, this.#at);
     this.#at += 1;
     this.#requireWordEnd(start);
-    return word;
+    return before === undefined ? last : before.text() + last;
   }
 
   /** What an escape stands for; in single quotes only the quote itself and `\` can be escaped. */

@@ -91,6 +91,13 @@ function matchKeysOf(given: Arguments, name: string): ValueMap {
   return map;
 }
 
+/** MERGE leaves system attributes out; whoever gives one is told. @throws ToolFailure */
+function requireAssignable(name: string): void {
+  quotedName(name, name.slice(0, 60));
+  if (name.startsWith('@'))
+    throw new ToolFailure(`'${name.slice(0, 60)}' is a system attribute and cannot be assigned`);
+}
+
 /** Steps of one script: each result stands in a variable. */
 class UpsertScript {
   readonly #steps: string[] = [];
@@ -122,8 +129,10 @@ class UpsertScript {
 
   update(variable: string, properties: ValueMap | undefined): void {
     if (properties === undefined || properties.size === 0) return;
-    const pairs = this.#pairs(properties).join(', ');
-    this.#steps.push(`LET ${variable} = UPDATE ${variable} SET ${pairs} RETURN AFTER`);
+    for (const name of properties.keys()) requireAssignable(name);
+    // As one value: thousands of assignments are long to read, to plan and to judge.
+    const parameter = this.#parameter(properties);
+    this.#steps.push(`LET ${variable} = UPDATE ${variable} MERGE :${parameter} RETURN AFTER`);
   }
 
   async run(call: ToolCall, database: string, result: string): Promise<string> {
@@ -145,10 +154,15 @@ class UpsertScript {
 
   #pairs(values: ValueMap): readonly string[] {
     return [...values].map(([key, value]) => {
-      const parameter = `p${this.#parameters.size}`;
-      this.#parameters.set(parameter, value);
+      const parameter = this.#parameter(value);
       return `${quotedName(key, key.slice(0, 60))} = :${parameter}`;
     });
+  }
+
+  #parameter(value: Value): string {
+    const name = `p${this.#parameters.size}`;
+    this.#parameters.set(name, value);
+    return name;
   }
 }
 

@@ -29,6 +29,15 @@ export const insideRowMax = 2048;
 const recordBytesDefault = 64 * 1024 * 1024;
 export const recordPropertiesMax = 65_535;
 
+/** @throws DatabaseError `TooLarge` above the limit of one record */
+export function requirePropertyCount(count: number): void {
+  if (count <= recordPropertiesMax) return;
+  throw new DatabaseError(
+    'TooLarge',
+    `a record has ${count} properties; at most ${recordPropertiesMax} are allowed`,
+  );
+}
+
 /** A row whose length stays below this has u16 end offsets; their highest bit marks cells kept outside. */
 export const narrowRowMax = 0x8000;
 export const narrowOutside = 0x8000;
@@ -71,12 +80,7 @@ export class RowEncoder {
    * Cost: one to two map lookups per property and one copy of the row.
    */
   encode(type: TypeId, properties: ValueMap, ends?: EdgeEnds): Bytes {
-    if (properties.size > recordPropertiesMax) {
-      throw new DatabaseError(
-        'TooLarge',
-        `a record has ${properties.size} properties; at most ${recordPropertiesMax} are allowed`,
-      );
-    }
+    requirePropertyCount(properties.size);
     const shape = this.#shapes.forProperties(type, ends !== undefined, properties);
     const values = this.#values;
     values.length = 0;

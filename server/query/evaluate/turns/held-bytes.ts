@@ -1,3 +1,4 @@
+import { LateMap } from '#core/value/late-map.ts';
 import { Path } from '#core/value/path.ts';
 import { isMap, isRecord, type Value } from '#core/value/value.ts';
 
@@ -18,6 +19,7 @@ export function approximateBytes(value: Value): number {
     for (let at = 0; at < value.length; at += 1) bytes += 8 + approximateBytes(value[at] as Value);
     return bytes;
   }
+  if (value instanceof LateMap) return lateMapBytes(value);
   if (isMap(value)) {
     let bytes = 96;
     for (const [key, item] of value) bytes += 40 + key.length + approximateBytes(item);
@@ -28,6 +30,15 @@ export function approximateBytes(value: Value): number {
   if ('properties' in value) return 32 + approximateBytes(value.properties);
   if (value instanceof Path) return 64 + 136 * (2 * value.length + 1);
   return 96;
+}
+
+/** What is not read yet stays so. */
+function lateMapBytes(map: LateMap): number {
+  let bytes = 96;
+  for (const key of map.keys())
+    bytes +=
+      40 + key.length + (map.isLate(key) ? map.lateBytes : approximateBytes(map.get(key) as Value));
+  return bytes;
 }
 
 /** A few units tell for nearly all texts whether they need two bytes each: scripts seldom mix. */

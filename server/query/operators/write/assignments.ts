@@ -11,6 +11,7 @@ import {
 import type { StoredRecord } from '#core/value/record.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
+import { recordPropertiesMax, requirePropertyCount } from '#storage/format/row.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
 import {
   withoutElement,
@@ -260,6 +261,7 @@ function merge(
       'IllegalArgument',
       `Invalid value for ${kind === 'merge' ? 'UPDATE MERGE' : 'CONTENT'}, expected a map but found: ${describeValue(single)}`,
     );
+  requireCountOf(entries);
   let count = 0;
   for (const [name, entry] of entries) {
     if (name.startsWith('@')) continue;
@@ -268,6 +270,14 @@ function merge(
     count += 1;
   }
   return count;
+}
+
+/** A record has them all: too many are told before each is assigned, which takes a while. */
+function requireCountOf(entries: ReadonlyMap<string, Value>): void {
+  if (entries.size <= recordPropertiesMax) return;
+  let count = 0;
+  for (const name of entries.keys()) if (!name.startsWith('@')) count += 1;
+  requirePropertyCount(count);
 }
 
 function replace(
