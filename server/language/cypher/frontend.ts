@@ -10,13 +10,14 @@ import { compileCommand, queryOfShow } from './analyze/command.ts';
 import { transactionScript } from './analyze/transaction.ts';
 import { notSupported } from './failures.ts';
 import type { CypherAst, Statement } from './ast.ts';
-import { parseStatement } from './parser/statement.ts';
+import { parseInSteps, parseStatement } from './parser/statement.ts';
 
 /** Language `cypher`: openCypher 9 with what is usual beyond it (cypher.md). */
 export const cypherFrontend: LanguageFrontend<CypherAst> = {
   name: 'cypher',
   aliases: ['opencypher'],
   parse: (text: string, limits: ParseLimits) => parseStatement(text, limits),
+  parseInSteps,
   analyze: analyzeStatement,
 };
 

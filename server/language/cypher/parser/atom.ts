@@ -4,12 +4,14 @@ import type {
   ComparisonSign,
   Expression,
   MapEntry,
+  PathPattern,
   ProjectedEntry,
   Query,
   QuantifierKind,
 } from '../ast.ts';
 import { notSupported } from '../failures.ts';
 import { isPatternAhead } from './look-ahead.ts';
+import { LoopSite } from './loops.ts';
 import type { Parser } from './parser.ts';
 
 /** The smallest expressions: literals, names, calls, brackets of all kinds, CASE, sub-queries. */
@@ -185,10 +187,10 @@ function trimCall(
   return { kind: 'call', name, isDistinct: false, args, at, end: parser.lastEnd };
 }
 
+const lists = new LoopSite<Expression[]>();
+
 function list(parser: Parser): Expression[] {
-  const items = [parser.grammar.expression(parser)];
-  while (parser.accept(',')) items.push(parser.grammar.expression(parser));
-  return items;
+  return parser.separated(lists, parser.grammar.expression);
 }
 
 function bracketed(parser: Parser): Expression {
@@ -206,17 +208,21 @@ function bracketed(parser: Parser): Expression {
   return { kind: 'literal', value: values, ...span };
 }
 
+const listLiterals = new LoopSite<{ readonly items: Expression[]; areLiterals: boolean }>();
+
 /** As long as the items are literals they count as one word. */
 function listItems(parser: Parser): Expression[] {
-  const items: Expression[] = [];
-  let areLiterals = true;
   const before = parser.nodeCount;
-  do {
+  const loop =
+    parser.resumed(listLiterals) ?? parser.opened(listLiterals, { items: [], areLiterals: true });
+  const { items } = loop.state;
+  while (items.length === 0 || parser.accept(',')) {
     const item = parser.grammar.expression(parser);
     items.push(item);
-    areLiterals &&= item.kind === 'literal';
-    if (areLiterals) parser.forgetNodesSince(before);
-  } while (parser.accept(','));
+    loop.state.areLiterals &&= item.kind === 'literal';
+    if (loop.state.areLiterals) parser.forgetNodesSince(before);
+    parser.took(loop);
+  }
   return items;
 }
 
@@ -303,11 +309,14 @@ function reduce(parser: Parser): Expression {
   return { kind: 'reduce', accumulator, initial, variable, list: over, step, ...span };
 }
 
+const mapEntries = new LoopSite<MapEntry[]>();
+
 function map(parser: Parser): Expression {
   const at = parser.start;
   const nodesBefore = parser.nodeCount;
   parser.expect('{');
-  const entries: MapEntry[] = [];
+  const loop = parser.resumed(mapEntries) ?? parser.opened<MapEntry[]>(mapEntries, []);
+  const entries = loop.state;
   while (!parser.at('}')) {
     if (entries.length > 0) parser.expect(',');
     const key = mapKey(parser);
@@ -315,6 +324,7 @@ function map(parser: Parser): Expression {
       throw parser.fault(at, 'UnexpectedSyntax', `parameters are written $${key}, not {${key}}`);
     parser.expect(':');
     entries.push({ key, value: parser.grammar.expression(parser) });
+    parser.took(loop);
   }
   parser.expect('}');
   const span = { at, end: parser.lastEnd };
@@ -330,16 +340,21 @@ function mapKey(parser: Parser): string {
   return parser.name();
 }
 
+const projectedEntries = new LoopSite<ProjectedEntry[]>();
+
 /** `n {.a, .*, b, c: expression}` */
 function projection(parser: Parser): Expression {
   const at = parser.start;
   const name = parser.name();
   const of: Expression = { kind: 'variable', name, at, end: parser.lastEnd };
   parser.expect('{');
-  const items: ProjectedEntry[] = [];
+  const loop =
+    parser.resumed(projectedEntries) ?? parser.opened<ProjectedEntry[]>(projectedEntries, []);
+  const items = loop.state;
   while (!parser.at('}')) {
     if (items.length > 0) parser.expect(',');
     items.push(projectedEntry(parser, of));
+    parser.took(loop);
   }
   parser.expect('}');
   return { kind: 'projection', of, items, at, end: parser.lastEnd };
@@ -358,17 +373,21 @@ function projectedEntry(parser: Parser, of: Expression): ProjectedEntry {
   return { kind: 'entry', key, value: { kind: 'variable', name: key, at, end: parser.lastEnd } };
 }
 
+const caseBranches = new LoopSite<CaseBranch[]>();
+
 function caseExpression(parser: Parser): Expression {
   const at = parser.start;
   parser.expectWords('CASE');
   const subject = parser.atWords('WHEN') ? undefined : parser.grammar.expression(parser);
-  const branches: CaseBranch[] = [];
+  const loop = parser.resumed(caseBranches) ?? parser.opened<CaseBranch[]>(caseBranches, []);
+  const branches = loop.state;
   while (parser.acceptWords('WHEN')) {
     const whens = [caseValue(parser, subject)];
     while (subject !== undefined && parser.accept(',')) whens.push(caseValue(parser, subject));
     parser.expectWords('THEN');
     const then = parser.grammar.expression(parser);
     for (const when of whens) branches.push({ when, then });
+    parser.took(loop);
   }
   if (branches.length === 0) parser.unexpected('WHEN');
   const otherwise = parser.acceptWords('ELSE') ? parser.grammar.expression(parser) : undefined;
@@ -410,11 +429,12 @@ function startsBarePattern(parser: Parser): boolean {
   return parser.atName() && parser.peek(1) === '=' && parser.peek(2) === '(';
 }
 
+const barePaths = new LoopSite<PathPattern[]>();
+
 /** `{ pattern [WHERE condition] }` */
 function bareMatch(parser: Parser): Query {
   const at = parser.start;
-  const paths = [parser.grammar.path(parser)];
-  while (parser.accept(',')) paths.push(parser.grammar.path(parser));
+  const paths = parser.separated(barePaths, parser.grammar.path);
   const where = parser.acceptWords('WHERE') ? parser.grammar.expression(parser) : undefined;
   const span = { at, end: parser.lastEnd };
   const clause = {

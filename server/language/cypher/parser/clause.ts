@@ -11,6 +11,7 @@ import type {
 import { notSupported } from '../failures.ts';
 import { callClause, loadCsv } from './call.ts';
 import { labelExpression } from './label.ts';
+import { LoopSite } from './loops.ts';
 import type { Parser } from './parser.ts';
 
 /** The clauses of a query (cypher.md 3). */
@@ -108,10 +109,10 @@ function indexHint(parser: Parser): void {
   parser.expect(')');
 }
 
+const pathLists = new LoopSite<PathPattern[]>();
+
 export function paths(parser: Parser): readonly PathPattern[] {
-  const found = [parser.grammar.path(parser)];
-  while (parser.accept(',')) found.push(parser.grammar.path(parser));
-  return found;
+  return parser.separated(pathLists, parser.grammar.path);
 }
 
 function unwind(parser: Parser, at: number): Clause {
@@ -127,16 +128,14 @@ function withClause(parser: Parser, at: number): Clause {
   return { kind: 'with', projection: found, where, at, end: parser.lastEnd };
 }
 
+const returnItems = new LoopSite<ReturnItem[]>();
+
 function projection(parser: Parser): Projection {
   const at = parser.start;
   const isDistinct = parser.acceptWords('DISTINCT');
   if (!isDistinct && parser.word() === 'ALL' && parser.peek(1) !== '(') parser.acceptWords('ALL');
   const isAll = parser.accept('*');
-  const items: ReturnItem[] = [];
-  if (!isAll || parser.accept(',')) {
-    items.push(returnItem(parser));
-    while (parser.accept(',')) items.push(returnItem(parser));
-  }
+  const items = !isAll || parser.accept(',') ? parser.separated(returnItems, returnItem) : [];
   return { isDistinct, isAll, items, ...ordering(parser), at, end: parser.lastEnd };
 }
 
@@ -149,12 +148,13 @@ function returnItem(parser: Parser): ReturnItem {
   return { value, alias, at, end };
 }
 
+const sortItems = new LoopSite<SortItem[]>();
+
 function ordering(parser: Parser): Pick<Projection, 'orderBy' | 'skip' | 'limit'> {
-  const orderBy: SortItem[] = [];
+  let orderBy: SortItem[] = [];
   if (parser.acceptWords('ORDER')) {
     parser.expectWords('BY');
-    do orderBy.push(sortItem(parser));
-    while (parser.accept(','));
+    orderBy = parser.separated(sortItems, sortItem);
   }
   const hasSkip = parser.acceptWords('SKIP') || parser.acceptWords('OFFSET');
   const skip = hasSkip ? parser.grammar.expression(parser) : undefined;
@@ -169,14 +169,21 @@ function sortItem(parser: Parser): SortItem {
   return { value, isDescending };
 }
 
+interface LetItem {
+  readonly name: string;
+  readonly value: Expression;
+}
+const letItems = new LoopSite<LetItem[]>();
+
 function letClause(parser: Parser, at: number): Clause {
-  const items: { name: string; value: Expression }[] = [];
-  do {
-    const name = parser.name('a variable');
-    parser.expect('=');
-    items.push({ name, value: parser.grammar.expression(parser) });
-  } while (parser.accept(','));
+  const items = parser.separated(letItems, letItem);
   return { kind: 'let', items, at, end: parser.lastEnd };
+}
+
+function letItem(parser: Parser): LetItem {
+  const name = parser.name('a variable');
+  parser.expect('=');
+  return { name, value: parser.grammar.expression(parser) };
 }
 
 function merge(parser: Parser, at: number): Clause {
@@ -192,10 +199,10 @@ function merge(parser: Parser, at: number): Clause {
   return { kind: 'merge', path, onCreate, onMatch, at, end: parser.lastEnd };
 }
 
+const setLists = new LoopSite<SetItem[]>();
+
 function setItems(parser: Parser): readonly SetItem[] {
-  const items = [setItem(parser)];
-  while (parser.accept(',')) items.push(setItem(parser));
-  return items;
+  return parser.separated(setLists, setItem);
 }
 
 function setItem(parser: Parser): SetItem {
@@ -246,10 +253,10 @@ function settable(parser: Parser): Expression {
   return target;
 }
 
+const removeItems = new LoopSite<RemoveItem[]>();
+
 function remove(parser: Parser, at: number): Clause {
-  const items: RemoveItem[] = [];
-  do items.push(removeItem(parser));
-  while (parser.accept(','));
+  const items = parser.separated(removeItems, removeItem);
   return { kind: 'remove', items, at, end: parser.lastEnd };
 }
 
@@ -268,15 +275,18 @@ function removeItem(parser: Parser): RemoveItem {
     : { kind: 'property', target, ...span };
 }
 
+const deleteTargets = new LoopSite<Expression[]>();
+
 function deletion(parser: Parser): Clause {
   const at = parser.start;
   const isDetach = parser.acceptWords('DETACH');
   if (!isDetach) parser.acceptWords('NODETACH');
   parser.expectWords('DELETE');
-  const targets = [parser.grammar.expression(parser)];
-  while (parser.accept(',')) targets.push(parser.grammar.expression(parser));
+  const targets = parser.separated(deleteTargets, parser.grammar.expression);
   return { kind: 'delete', isDetach, targets, at, end: parser.lastEnd };
 }
+
+const innerClauses = new LoopSite<Clause[]>();
 
 function foreach(parser: Parser, at: number): Clause {
   parser.enter();
@@ -285,9 +295,12 @@ function foreach(parser: Parser, at: number): Clause {
   parser.expectWords('IN');
   const list = parser.grammar.expression(parser);
   parser.expect('|');
-  const clauses: Clause[] = [];
-  do clauses.push(parser.grammar.clause(parser));
-  while (!parser.at(')'));
+  const loop = parser.resumed(innerClauses) ?? parser.opened<Clause[]>(innerClauses, []);
+  const clauses = loop.state;
+  while (clauses.length === 0 || !parser.at(')')) {
+    clauses.push(parser.grammar.clause(parser));
+    parser.took(loop);
+  }
   parser.expect(')');
   parser.leave();
   return { kind: 'foreach', variable, list, clauses, at, end: parser.lastEnd };

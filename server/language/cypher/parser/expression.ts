@@ -2,6 +2,7 @@ import type { ChainSign, ComparisonSign, Expression, StringOperator, TypeName } 
 import type { TokenKind } from '../lexer.ts';
 import { atom } from './atom.ts';
 import { labelExpression } from './label.ts';
+import { LoopSite } from './loops.ts';
 import type { Parser } from './parser.ts';
 
 /** Expressions by precedence, from the weakest operator to the strongest (cypher.md 2.3). */
@@ -10,30 +11,45 @@ export function expression(parser: Parser): Expression {
   // Most of a long text are values in lists and maps.
   if (parser.atLoneLiteral()) return atom(parser);
   parser.enter();
-  const value = joined(parser, 'or', 'OR', xor);
+  const value = joined(parser, 'or', xor);
   parser.leave();
   return value;
 }
 
 function xor(parser: Parser): Expression {
-  return joined(parser, 'xor', 'XOR', and);
+  return joined(parser, 'xor', and);
 }
 
 function and(parser: Parser): Expression {
-  return joined(parser, 'and', 'AND', not);
+  return joined(parser, 'and', not);
 }
+
+const connectives = {
+  or: { word: 'OR', site: new LoopSite<Expression[]>() },
+  xor: { word: 'XOR', site: new LoopSite<Expression[]>() },
+  and: { word: 'AND', site: new LoopSite<Expression[]>() },
+};
 
 function joined(
   parser: Parser,
-  kind: 'or' | 'xor' | 'and',
-  word: string,
+  kind: keyof typeof connectives,
   operand: (parser: Parser) => Expression,
 ): Expression {
-  const first = operand(parser);
-  if (!parser.atWords(word)) return first;
-  const operands = [first];
-  while (parser.acceptWords(word)) operands.push(operand(parser));
-  return { kind, operands, at: first.at, end: parser.lastEnd };
+  const { word, site } = connectives[kind];
+  let loop = parser.resumed(site);
+  if (loop === undefined) {
+    const { index } = parser;
+    const first = operand(parser);
+    if (!parser.atWords(word)) return first;
+    loop = parser.opened(site, [first], index);
+  }
+  const operands = loop.state;
+  while (parser.acceptWords(word)) {
+    operands.push(operand(parser));
+    parser.took(loop);
+  }
+  const [{ at }] = operands as [Expression];
+  return { kind, operands, at, end: parser.lastEnd };
 }
 
 function not(parser: Parser): Expression {
@@ -48,18 +64,33 @@ function not(parser: Parser): Expression {
 
 const comparisonSigns: ReadonlySet<TokenKind> = new Set(['=', '<>', '!=', '<', '<=', '>', '>=']);
 
+/** Operands with signs between them. */
+interface Signed<Sign> {
+  readonly operands: Expression[];
+  readonly signs: Sign[];
+}
+
+const comparisons = new LoopSite<Signed<ComparisonSign>>();
+
 /** `a < b <= c`: each pair of neighbours is compared. */
 function comparison(parser: Parser): Expression {
-  const first = predicate(parser);
-  if (!comparisonSigns.has(parser.kind)) return first;
-  const operands = [first];
-  const signs: ComparisonSign[] = [];
+  let loop = parser.resumed(comparisons);
+  if (loop === undefined) {
+    const { index } = parser;
+    const first = predicate(parser);
+    if (!comparisonSigns.has(parser.kind)) return first;
+    loop = parser.opened(comparisons, { operands: [first], signs: [] }, index);
+  }
+  const { operands, signs } = loop.state;
   while (comparisonSigns.has(parser.kind)) {
-    signs.push(parser.at('!=') ? '<>' : (parser.kind as ComparisonSign));
+    const sign = parser.at('!=') ? '<>' : (parser.kind as ComparisonSign);
     parser.advance();
     operands.push(predicate(parser));
+    signs.push(sign);
+    parser.took(loop);
   }
-  return { kind: 'comparison', signs, operands, at: first.at, end: parser.lastEnd };
+  const [{ at }] = operands as [Expression];
+  return { kind: 'comparison', signs, operands, at, end: parser.lastEnd };
 }
 
 const textOperators = new Map<string, StringOperator>([
@@ -148,33 +179,46 @@ export function typeName(parser: Parser): TypeName {
   return { name, isNotNull, of };
 }
 
+type ChainSite = LoopSite<Signed<ChainSign>>;
+const sums: ChainSite = new LoopSite();
+const products: ChainSite = new LoopSite();
+const powers: ChainSite = new LoopSite();
+
 function sum(parser: Parser): Expression {
-  return chain(parser, (kind) => kind === '+' || kind === '-' || kind === '||', product);
+  return chain(parser, sums, (kind) => kind === '+' || kind === '-' || kind === '||', product);
 }
 
 function product(parser: Parser): Expression {
-  return chain(parser, (kind) => kind === '*' || kind === '/' || kind === '%', power);
+  return chain(parser, products, (kind) => kind === '*' || kind === '/' || kind === '%', power);
 }
 
 function power(parser: Parser): Expression {
-  return chain(parser, (kind) => kind === '^', unary);
+  return chain(parser, powers, (kind) => kind === '^', unary);
 }
 
 function chain(
   parser: Parser,
+  site: ChainSite,
   isSign: (kind: TokenKind) => boolean,
   operand: (parser: Parser) => Expression,
 ): Expression {
-  const first = operand(parser);
-  if (!isSign(parser.kind)) return first;
-  const operands = [first];
-  const signs: ChainSign[] = [];
+  let loop = parser.resumed(site);
+  if (loop === undefined) {
+    const { index } = parser;
+    const first = operand(parser);
+    if (!isSign(parser.kind)) return first;
+    loop = parser.opened(site, { operands: [first], signs: [] }, index);
+  }
+  const { operands, signs } = loop.state;
   while (isSign(parser.kind)) {
-    signs.push(parser.kind as ChainSign);
+    const sign = parser.kind as ChainSign;
     parser.advance();
     operands.push(operand(parser));
+    signs.push(sign);
+    parser.took(loop);
   }
-  return { kind: 'chain', signs, operands, at: first.at, end: parser.lastEnd };
+  const [{ at }] = operands as [Expression];
+  return { kind: 'chain', signs, operands, at, end: parser.lastEnd };
 }
 
 function unary(parser: Parser): Expression {

@@ -7,6 +7,7 @@ import { quoteForMessage } from '../../syntax-error.ts';
 import type { Clause, Expression, PathPattern, Query } from '../ast.ts';
 import { compileError } from '../failures.ts';
 import { type TokenKind, Tokens } from '../lexer.ts';
+import type { Loop, LoopMemo, LoopSite } from './loops.ts';
 import {
   type Decoded,
   decodeFloat,
@@ -45,8 +46,12 @@ export class Parser {
   #wordAt = -1;
   #word = '';
   #nodeCount = 0;
+  readonly #memo: LoopMemo | undefined;
+  /** Where the last pause was, and the words that had been looked for there. */
+  #paused: { readonly index: number; readonly words: readonly string[] } | undefined;
 
-  constructor(text: string, limits: ParseLimits, grammar: Grammar) {
+  /** @param memo of a text that is read in steps */
+  constructor(text: string, limits: ParseLimits, grammar: Grammar, memo?: LoopMemo) {
     this.text = text;
     this.grammar = grammar;
     this.depthMax = limits.expressionDepthMax;
@@ -54,6 +59,57 @@ export class Parser {
     this.#numbers = limits.numbers;
     this.#nodesMax = Math.max(10_000, Math.floor(limits.statementBytesMax / bytesPerNode));
     this.#tokens = new Tokens(text);
+    this.#memo = memo;
+  }
+
+  // --- loops (loops.ts)
+
+  /** Back to the beginning, after a pause. */
+  restart(): void {
+    const isWanted = this.#wantedAt === this.#index;
+    this.#paused = { index: this.#index, words: isWanted ? [...this.#wanted] : [] };
+    this.#index = 0;
+    this.#depth = 0;
+    this.#nodeCount = 0;
+  }
+
+  /** The loop of this site that begins here, if it was begun before a pause: the parser stands then where it goes on. */
+  resumed<State>(site: LoopSite<State>): Loop<State> | undefined {
+    const loop = this.#memo?.find(site, this.#index);
+    if (loop === undefined) return undefined;
+    this.#index = loop.index;
+    this.#nodeCount = loop.nodeCount;
+    return loop;
+  }
+
+  /** @param entry the token with which it began */
+  opened<State>(site: LoopSite<State>, state: State, entry = this.#index): Loop<State> {
+    const [index, nodeCount] = [this.#index, this.#nodeCount];
+    return (
+      this.#memo?.open(site, state, { entry, index, nodeCount }) ?? {
+        site,
+        state,
+        index,
+        nodeCount,
+        outerCount: 0,
+      }
+    );
+  }
+
+  /** The loop has one item more, and the parser stands behind it: a place to pause. */
+  took(loop: Loop<unknown>): void {
+    this.#memo?.took(loop, this.#index, this.#nodeCount);
+  }
+
+  /** Items with commas between them. */
+  separated<Item>(site: LoopSite<Item[]>, item: (parser: Parser) => Item): Item[] {
+    const loop = this.resumed(site) ?? this.opened<Item[]>(site, []);
+    const items = loop.state;
+    while (items.length === 0 || this.accept(',')) {
+      items.push(item(this));
+      this.took(loop);
+    }
+    return items;
   }
 
   // --- tokens
@@ -266,7 +322,8 @@ export class Parser {
     }
     const what = kind === 'end' ? 'end of statement' : quoteForMessage(this.source());
     const rest = expected === undefined ? '' : `, expected ${expected}`;
-    const wanted = this.#wantedAt === this.#index ? this.#wanted : [];
+    const wanted = this.#wantedAt === this.#index ? [...this.#wanted] : [];
+    if (this.#paused?.index === this.#index) wanted.push(...this.#paused.words);
     const suggestion = kind === 'word' ? closestWord(this.source(), wanted) : undefined;
     throw this.fault(start, 'UnexpectedSyntax', `unexpected ${what}${rest}`, suggestion);
   }

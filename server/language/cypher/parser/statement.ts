@@ -1,9 +1,11 @@
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { ParseLimits } from '../../frontend.ts';
 import { checkText } from '../../statement-text.ts';
 import type { Clause, CypherAst, Inspect, Query, SingleQuery, Statement } from '../ast.ts';
 import { clause } from './clause.ts';
 import { command, startsCommand } from './command.ts';
 import { expression } from './expression.ts';
+import { isPause, LoopMemo, LoopSite } from './loops.ts';
 import { type Grammar, Parser } from './parser.ts';
 import { path } from './pattern.ts';
 
@@ -12,7 +14,30 @@ const grammar: Grammar = { expression, path, query, clause, inner };
 /** @throws DatabaseError `Syntax` with the name of the fault, line and column; `TooLarge` */
 export function parseStatement(text: string, limits: ParseLimits): CypherAst {
   checkText(text, limits);
-  const parser = new Parser(text, limits, grammar);
+  return whole(new Parser(text, limits, grammar));
+}
+
+/** Shorter texts are read at once. */
+const longTextLength = 8_192;
+
+/** As `parseStatement`, with places to pause (loops.ts). */
+export function* parseInSteps(text: string, limits: ParseLimits): PausingWork<CypherAst> {
+  if (text.length < longTextLength) return parseStatement(text, limits);
+  checkText(text, limits);
+  const parser = new Parser(text, limits, grammar, new LoopMemo());
+  for (;;) {
+    yield;
+    try {
+      return whole(parser);
+    } catch (error) {
+      if (!isPause(error)) throw error;
+    }
+    parser.restart();
+  }
+}
+
+function whole(parser: Parser): CypherAst {
+  const { text } = parser;
   const inspect = inspected(parser);
   const statement = statementOf(parser);
   parser.accept(';');
@@ -41,25 +66,32 @@ function statementOf(parser: Parser): Statement {
   return { kind: 'query', query: query(parser) };
 }
 
+const unions = new LoopSite<{ readonly parts: SingleQuery[]; union: Query['union'] }>();
+
 function query(parser: Parser): Query {
   parser.enter();
   const at = parser.start;
   const use = parser.atWords('USE') ? useClause(parser) : undefined;
-  const parts = [single(parser, use)];
-  let union: Query['union'];
+  const loop = parser.resumed(unions) ?? parser.opened(unions, { parts: [], union: undefined });
+  const { parts } = loop.state;
+  if (parts.length === 0) {
+    parts.push(single(parser, use));
+    parser.took(loop);
+  }
   while (parser.atWords('UNION')) {
     const { start } = parser;
     parser.advance();
     const isAll = parser.acceptWords('ALL');
     if (!isAll) parser.acceptWords('DISTINCT');
     const kind = isAll ? 'all' : 'distinct';
-    if (union !== undefined && union !== kind)
+    if ((loop.state.union ?? kind) !== kind)
       throw parser.fault(start, 'InvalidClauseComposition', 'UNION and UNION ALL are mixed');
-    union = kind;
+    loop.state.union = kind;
     parts.push(single(parser));
+    parser.took(loop);
   }
   parser.leave();
-  return { parts, union, at, end: parser.lastEnd };
+  return { parts, union: loop.state.union, at, end: parser.lastEnd };
 }
 
 /** `USE graph`: a condition that holds in that database and is refused in others. */
@@ -84,22 +116,27 @@ function stepsOf(next: Clause): number {
   return orderBy.length > 0 || skip !== undefined || limit !== undefined ? 2 : 1;
 }
 
+const clauseLists = new LoopSite<{ readonly clauses: Clause[]; stepCount: number }>();
+
 function single(parser: Parser, use?: Clause): SingleQuery {
   const at = parser.start;
-  const clauses: Clause[] = use === undefined ? [] : [use];
   const clauseCountMax = parser.depthMax * clausesPerLevel;
-  let clauseCount = 0;
+  const loop =
+    parser.resumed(clauseLists) ??
+    parser.opened(clauseLists, { clauses: use === undefined ? [] : [use], stepCount: 0 });
+  const { clauses } = loop.state;
   while (!endsQuery(parser) || clauses.length === (use === undefined ? 0 : 1)) {
     const { start } = parser;
     const next = clause(parser);
     clauses.push(next);
-    clauseCount += stepsOf(next);
-    if (clauseCount > clauseCountMax)
+    loop.state.stepCount += stepsOf(next);
+    if (loop.state.stepCount > clauseCountMax)
       throw parser.fault(
         start,
         'UnexpectedSyntax',
         `the query has more than ${clauseCountMax} clauses that build on each other, ${clausesPerLevel} for each level of service.sql.maxExpressionDepth`,
       );
+    parser.took(loop);
   }
   return { clauses, at, end: parser.lastEnd };
 }
