@@ -43,7 +43,7 @@ export class DegreeOperator implements PhysicalOperator {
     this.inputs = [options.input];
     this.description = options.description;
     this.#options = options;
-    this.#neighbours = new NeighbourCursor(options.move, options.tables);
+    this.#neighbours = new NeighbourCursor(options.move, options.tables, undefined, 'degrees');
     this.#walked =
       options.unlike.length > 0 ? new WalkedHere(options.unlike, options.move) : undefined;
   }

@@ -13,6 +13,13 @@ import { spareMemory, takeNumbers } from '../hold/spare-memory.ts';
 // vertex where its own begin. Gathered from the blocks of the edges, 15 to 100 ns an edge, where a look at the list of a vertex
 // that stands in no cache costs 2 us. The neighbours of a vertex come in the order of the edges' record ids.
 
+export interface EdgeTableOrder {
+  /** Of the edge type; the transaction changed none of them. */
+  readonly buckets: readonly BucketId[];
+  readonly direction: Direction;
+  readonly content: TableContent;
+}
+
 /** Complete and unchanging, but for `start` and `end`, until it is given up. */
 export class EdgeTable {
   readonly neighbours: Float64Array<ArrayBuffer>;
@@ -86,19 +93,24 @@ const verticesPerEdgeMax = 16;
 /** For each byte taken as many are left to others. */
 const sharesLeft = 3;
 
+/** What a table is asked for. */
+export type TableContent = 'neighbours' | 'degrees';
+
 /**
  * Makes the table in turns: reads the edges (`#from`, `#to`), counting those of each vertex; adds the counts up; puts each
- * neighbour in its place.
+ * neighbour in its place, unless only degrees are wanted.
  */
 export class EdgeTableBuilder {
   readonly #context: ExecutionContext;
   readonly #memory: HeldMemory;
   readonly #buckets: readonly BucketId[];
   readonly #direction: Direction;
+  readonly #content: TableContent;
+  /** Edges that are kept until they have their places. */
   readonly #edgeCount: number;
   readonly #from: Float64Array<ArrayBuffer>;
   readonly #to: Float64Array<ArrayBuffer>;
-  /** Two places more than positions: while counting, place p + 2 is that of position p. */
+  /** Two places more than positions: while counting, place p + 2 is that of position p; p + 1 where nothing is put in its place. */
   #starts: (Uint32Array<ArrayBuffer> | undefined)[] = [];
   readonly #window = new BlockWindow();
   #shapeId = -1;
@@ -110,6 +122,7 @@ export class EdgeTableBuilder {
   readonly #neighbourBuckets = new Set<BucketId>();
   #lastBucket = -1;
   #places = 0;
+  readonly #vertexPlacesMax: number;
   #phase: 'edges' | 'sums' | 'neighbours' = 'edges';
   #at = 0;
   #sum = 0;
@@ -118,25 +131,25 @@ export class EdgeTableBuilder {
 
   /**
    * @param memory of all tables of the statement
-   * @param buckets of the edge type, none of which the transaction changed
    * @throws DatabaseError `TooLarge`, `Busy` when the statement has not the memory
    */
   constructor(
     context: ExecutionContext,
     memory: HeldMemory,
-    buckets: readonly BucketId[],
-    direction: Direction,
+    { buckets, direction, content }: EdgeTableOrder,
   ) {
     this.#context = context;
     this.#memory = memory;
     this.#buckets = buckets;
     this.#direction = direction;
+    this.#content = content;
     let count = 0;
     for (const bucket of buckets) count += context.view.snapshot.recordCount(bucket);
-    this.#edgeCount = count;
-    this.#reserve(count * 16);
-    this.#from = takeNumbers(count);
-    this.#to = takeNumbers(count);
+    this.#vertexPlacesMax = Math.max(65_536, count * verticesPerEdgeMax);
+    this.#edgeCount = content === 'degrees' ? 0 : count;
+    this.#reserve(this.#edgeCount * 16);
+    this.#from = takeNumbers(this.#edgeCount);
+    this.#to = takeNumbers(this.#edgeCount);
   }
 
   /**
@@ -149,6 +162,10 @@ export class EdgeTableBuilder {
     } else if (this.#phase === 'sums') this.#addUp();
     else return this.#place();
     return undefined;
+  }
+
+  get #countsOnly(): boolean {
+    return this.#content === 'degrees';
   }
 
   /** Gives back, once, what it holds beside the table, or all of it. */
@@ -203,6 +220,8 @@ export class EdgeTableBuilder {
 
   #readRows(block: Block): boolean {
     const { view } = block;
+    const countsOnly = this.#countsOnly;
+    const shift = countsOnly ? 1 : 2;
     const fromOffset = this.#direction === 'out' ? 0 : 8;
     for (let slot = block.nextSlot(0); slot >= 0; slot = block.nextSlot(slot + 1)) {
       const row = block.rowOffset(slot);
@@ -214,27 +233,29 @@ export class EdgeTableBuilder {
       }
       const ends = row + this.#endpointsOffset;
       const from = view.getFloat64(ends + fromOffset, true) as Rid;
-      const read = this.#read++;
-      this.#from[read] = from;
-      const to = view.getFloat64(ends + 8 - fromOffset, true) as Rid;
-      this.#to[read] = to;
-      const toBucket = bucketOf(to);
-      if (toBucket !== this.#lastBucket) {
-        this.#lastBucket = toBucket;
-        this.#neighbourBuckets.add(toBucket);
-      }
+      if (!countsOnly) this.#keep(from, view.getFloat64(ends + 8 - fromOffset, true) as Rid);
       const starts = this.#starts[bucketOf(from)] ?? this.#addBucket(bucketOf(from));
       if (starts === undefined) return false;
-      const place = positionOf(from) + 2;
+      const place = positionOf(from) + shift;
       starts[place] = (starts[place] as number) + 1;
     }
     return true;
   }
 
+  #keep(from: Rid, to: Rid): void {
+    const read = this.#read++;
+    this.#from[read] = from;
+    this.#to[read] = to;
+    const toBucket = bucketOf(to);
+    if (toBucket === this.#lastBucket) return;
+    this.#lastBucket = toBucket;
+    this.#neighbourBuckets.add(toBucket);
+  }
+
   #addBucket(bucket: BucketId): Uint32Array | undefined {
     const length = this.#context.view.snapshot.nextPosition(bucket) + 2;
     this.#places += length;
-    if (this.#places > Math.max(65_536, this.#edgeCount * verticesPerEdgeMax)) return undefined;
+    if (this.#places > this.#vertexPlacesMax) return undefined;
     this.#reserve(length * 4);
     const starts = zeros(length);
     while (this.#starts.length < bucket) this.#starts.push(undefined);

@@ -3,7 +3,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
-import { EdgeTable, EdgeTableBuilder } from './edge-table.ts';
+import { EdgeTable, EdgeTableBuilder, type TableContent } from './edge-table.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
 import type { ExecutionContext } from '../operator.ts';
 
@@ -18,7 +18,7 @@ export interface ListPlace {
   readonly type: TypeId;
 }
 
-/** By type and direction. 'none': it is not to be had. */
+/** By type, direction and content. 'none': it is not to be had. */
 type Tables = Map<string, EdgeTable | EdgeTableBuilder | 'none'>;
 
 /** What one execution has gathered, shared by its operators. */
@@ -76,6 +76,7 @@ export class EdgeTables {
     context: ExecutionContext,
     places: readonly ListPlace[],
     reader: TableReader,
+    content: TableContent,
   ): readonly EdgeTable[] | 'none' | undefined {
     let gathered = this.#executions.get(context.regexBudget);
     if (gathered === undefined) {
@@ -91,7 +92,7 @@ export class EdgeTables {
     const tables: EdgeTable[] = [];
     for (const place of places) {
       const isMade = gathered.tables.get(keyOf(place)) instanceof EdgeTable;
-      const table = advance(gathered, place, context);
+      const table = advance(gathered, place, context, isMade ? 'neighbours' : content);
       if (!isMade && table instanceof EdgeTable) this.#madeCount += 1;
       if (table === undefined || table === 'none') return table;
       tables.push(table);
@@ -118,8 +119,9 @@ function advance(
   { tables, memory }: Gathered,
   place: ListPlace,
   context: ExecutionContext,
+  content: TableContent,
 ): EdgeTable | 'none' | undefined {
-  const key = keyOf(place);
+  const key = keyOf(place, content);
   const known = tables.get(key);
   if (known !== undefined && !(known instanceof EdgeTableBuilder)) return known;
   let builder = known;
@@ -128,7 +130,9 @@ function advance(
     // What comes in by edges that only their source knows is no neighbour.
     if (place.direction === 'in' && !isListedAtTargets(type)) return keep(tables, key, 'none');
     if (builder === undefined) {
-      builder = new EdgeTableBuilder(context, memory, type.buckets, place.direction);
+      const { buckets } = type;
+      const { direction } = place;
+      builder = new EdgeTableBuilder(context, memory, { buckets, direction, content });
       tables.set(key, builder);
       return undefined;
     }
@@ -145,8 +149,8 @@ function advance(
   }
 }
 
-function keyOf({ type, direction }: ListPlace): string {
-  return `${type} ${direction}`;
+function keyOf({ type, direction }: ListPlace, content: TableContent = 'neighbours'): string {
+  return `${type} ${direction} ${content}`;
 }
 
 function keep(tables: Tables, key: string, table: EdgeTable | 'none'): EdgeTable | 'none' {

@@ -5,7 +5,7 @@ import { isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Move } from '../../algebra/plan.ts';
-import type { EdgeTable } from './edge-table.ts';
+import type { EdgeTable, TableContent } from './edge-table.ts';
 import { type EdgeTables, looksMin } from './edge-tables.ts';
 import type { ExecutionContext } from '../operator.ts';
 import { ridOf } from '../record-identity.ts';
@@ -61,6 +61,7 @@ const emptyRids: Float64Array = new Float64Array(0);
  * the ends of an edge and links need their record.
  */
 export class NeighbourCursor {
+  readonly #content: TableContent;
   readonly #move: ResolvedMove;
   /** Those of the move, when what comes from the vertex itself is left out of them. */
   readonly #listsWithLoops: Lists | undefined;
@@ -89,8 +90,15 @@ export class NeighbourCursor {
   /** What is to be asked of each element before it counts. Nothing, once it is known that all of them pass. */
   check: TypeCheck | undefined;
 
-  constructor(move: ResolvedMove, tables?: EdgeTables, typeCheck?: TypeCheck) {
+  /** @param content of the tables: 'degrees' where nobody walks */
+  constructor(
+    move: ResolvedMove,
+    tables?: EdgeTables,
+    typeCheck?: TypeCheck,
+    content: TableContent = 'neighbours',
+  ) {
     this.#move = move;
+    this.#content = content;
     if ((move.kind === 'vertex' || move.kind === 'edge') && move.skipsIncomingLoops)
       this.#listsWithLoops = move.lists;
     if (move.kind === 'vertex') this.#tables = tables;
@@ -167,7 +175,7 @@ export class NeighbourCursor {
       this.#looksLeft = tables.looksBefore(context, lists);
       if (this.#looksLeft > 0) return true;
     }
-    const gathered = tables.gather(context, lists, this);
+    const gathered = tables.gather(context, lists, this, this.#content);
     if (gathered === undefined) {
       this.#looksLeft = 0;
       return false;
