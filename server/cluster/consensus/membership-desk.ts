@@ -155,8 +155,12 @@ export class MembershipDesk {
     return { kind: steps.length > 1 ? 'joint' : 'simple', steps };
   }
 
-  /** Its restart must not undo its removal (ha.md 14.3 rule 5). A person adds whom it likes: it does not know the disk. */
+  /**
+   * Its restart must not undo its removal (ha.md 14.3 rule 5). A person adds whom it likes and does not know the disk, nor was the
+   * disk known of one that was removed before it said hello.
+   */
   #isBanned({ id, storageId }: Member): boolean {
+    if (storageId === '') return false;
     const { removed = [] } = this.#port.status().conf;
     const sinceMs = this.#port.runtime.clock.now() - bannedMs;
     return removed.some(

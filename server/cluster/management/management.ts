@@ -3,7 +3,7 @@ import { haSecuritySeedRetryTimeout } from '#config/cluster-resync-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
-import type { Index, PeerId } from '#raft/vocabulary.ts';
+import type { Index, Member, PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
 import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
 import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
@@ -60,6 +60,7 @@ export class ClusterManagement {
     const asked = readNewPeer(given, this.#settings.get(haRaftPort));
     const { member, isLearner, expectedIndex, timeoutMs } = asked;
     if (member.id === this.#view.consensus.self) throw wrong(`Peer '${member.id}' is this server`);
+    this.#requireFreeName(member);
     const { configuration, configurationIndex } = this.#view.consensus.status();
     const known = [...configuration.voters, ...configuration.learners].find(
       ({ id }) => id === member.id,
@@ -89,6 +90,13 @@ export class ClusterManagement {
     if (await this.#hasUsers(member.id)) return done(body);
     const why = `Peer ${member.id} is a member, and has not got the users of the cluster yet; ask again`;
     return refused(503, why, { ...body, failedSeeds: [usersFile] });
+  }
+
+  /** Names tell members apart for people (contract 3, Peer entry): each is of one. */
+  #requireFreeName({ id, name }: Member): void {
+    const other = this.#addresses.known().find((peer) => peer.id !== id && peer.name === name);
+    if (name !== undefined && other !== undefined)
+      throw wrong(`Field 'name' is '${name}', which is the name of peer '${other.id}'`);
   }
 
   /** Users are entries of the log: who has all that is committed now has them (ha.md 5.12 rule 7). Others than the leader cannot tell. */

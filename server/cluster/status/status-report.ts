@@ -155,6 +155,7 @@ export class ClusterStatusReport {
       ...(status.clusterId === undefined ? undefined : { clusterId: status.clusterId }),
       localPeerId: view.consensus.self,
       localServerName: view.serverName,
+      storageId: status.storageId,
       raftState: status.raftState,
       logState: status.logState,
       isLeader: status.role === 'leader',
@@ -162,7 +163,8 @@ export class ClusterStatusReport {
       leaderId: leader ?? null,
       leaderHttpAddress: (leader && addresses.addresses('http').get(leader)) ?? null,
       currentTerm: status.term,
-      commitIndex: status.commitIndex,
+      // The status is published now and then; what is applied here is committed.
+      commitIndex: Math.max(status.commitIndex, applied),
       appliedIndex: applied,
       lastAppliedIndex: applied,
       lastLogIndex: status.lastIndex,
@@ -216,6 +218,9 @@ export class ClusterStatusReport {
       voter: member?.voter ?? false,
       priority: peer.priority,
       canLead: member?.canLead ?? false,
+      ...(member === undefined || member.storageId === ''
+        ? undefined
+        : { storageId: member.storageId }),
       ...(isLocal ? { local: true } : undefined),
       ...(isLeader && !isLocal && member !== undefined ? this.#replication(id, status) : undefined),
       ...(isLocal ? resyncOf(view.databases()) : undefined),

@@ -260,6 +260,12 @@ test('who was removed does not come back by itself for a day, unless with anothe
   assert.equal((await leader.change(asks(''))).kind, 'done', 'a person does not know its disk');
   assert.equal(leader.conf.removed, undefined, 'it is forgotten');
 
+  // It was removed before it said hello: nobody knows its disk.
+  leader.conf = { ...leader.conf, removed: [{ id: 'e', storageId: '', atMs: leader.nowMs }] };
+  const unseen = { kind: 'add' as const, member: { ...memberOf('e'), storageId: '' } };
+  assert.equal((await leader.change(unseen)).kind, 'done', 'a person adds it again');
+  await leader.change({ kind: 'remove', id: 'e', force: false });
+
   await leader.change({ kind: 'remove', id: 'd', force: false });
   leader.nowMs += 24 * 3600 * 1000;
   assert.equal((await leader.change(asks(''))).kind, 'done', 'a day later');

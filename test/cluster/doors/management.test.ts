@@ -72,7 +72,19 @@ test('GET /cluster tells leader, members and alerts', async (context) => {
     [body['isLeader'], body['currentTerm'], body['commitIndex'], body['appliedIndex']],
     [true, 2, 5, 5],
   );
+  assert.equal(body['storageId'], `s-${first}`, 'of the disk of the server that answers');
+  cluster.server(0).applied = 6;
+  const ahead = (await cluster.door(0).ask('GET', 'cluster')).body;
+  assert.deepEqual(
+    [ahead['commitIndex'], ahead['appliedIndex']],
+    [6, 6],
+    'what is applied is committed',
+  );
   const peers = body['peers'] as Record<string, unknown>[];
+  assert.deepEqual(
+    peers.map(({ storageId }) => storageId),
+    cluster.members.map(({ storageId }) => storageId),
+  );
   assert.deepEqual(
     peers.map(({ id, role, local }) => [id, role, local]),
     [
@@ -181,6 +193,7 @@ test('leadership calls are for the leader: 409 that names it', async (context) =
 test('management calls that are wrong are refused with a text that names the cure', async (context) => {
   const cluster = await startCluster(context);
   const peer = { peerId: 'h_7009', address: 'h:7009:2480' };
+  const taken = cluster.members.find(({ id }) => id === cluster.server(1).id)?.name ?? '';
   const cases: readonly (readonly [string, string, unknown, number, RegExp])[] = [
     ['POST', 'cluster/peer', undefined, 400, /JSON object/],
     ['POST', 'cluster/peer', '[]', 400, /object/i],
@@ -198,6 +211,7 @@ test('management calls that are wrong are refused with a text that names the cur
     ['POST', 'cluster/peer', { ...peer, learner: 'yes' }, 400, /learner/],
     ['POST', 'cluster/peer', { ...peer, expectedConfigurationIndex: -1 }, 400, /expectedConf/],
     ['POST', 'cluster/peer', { ...peer, name: '\u0007' }, 400, /name/],
+    ['POST', 'cluster/peer', { ...peer, name: taken }, 400, /is the name of peer '/],
     [
       'POST',
       'cluster/peer',
