@@ -177,6 +177,14 @@ export class ClusterVerify {
     const { addresses, http, token } = this.#options;
     const dial = addresses.dial(peer);
     if (dial.kind === 'refused') throw new PeerFailure(dial.reason, true);
+    // Who does not answer at all is not waited for as long as who digests.
+    await http.askWhole(dial, {
+      method: 'GET',
+      path: '/api/v1/health',
+      headers: {},
+      body: undefined,
+      firstByteMs: acceptMs,
+    });
     const gibibytes = own.files.reduce((sum, { size }) => sum + size, 0) / 2 ** 30;
     const { status, body } = await http.askWhole(
       dial,
@@ -189,7 +197,7 @@ export class ClusterVerify {
           'x-service-forwarded-to-leader': '1',
         },
         body: Buffer.from('{}'),
-        firstByteMs: acceptMs + Math.max(totalMs, gibibytes * msPerGiB),
+        firstByteMs: Math.max(totalMs, gibibytes * msPerGiB),
       },
       64 * 1024 * 1024,
     );

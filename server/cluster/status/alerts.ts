@@ -276,7 +276,7 @@ function evenVoters({ status: { configuration } }: AlertInput): ClusterAlert | u
     id: 'even-voter-count',
     severity: 'info',
     title: 'Even number of voters',
-    message: `${count} voters survive no more losses than ${count - 1}`,
+    message: `${count} voters outlast the loss of ${count / 2 - 1}, as ${count - 1} would`,
     recommendation: 'Add or remove one',
     details: { voters: count },
   };
