@@ -139,9 +139,11 @@ export class Block implements OpenBlock {
 
   /** A transaction is one of one database. */
   #database(client: Client): string {
-    const names = new Set<string>();
+    const addresses = new Set<string>();
     for (const { command, words } of this.#queued)
-      if (isRecords(command)) names.add(client.rights.databaseOf(words[1] ?? '', client.selected));
+      if (isRecords(command)) addresses.add(words[1] ?? '');
+    const names = new Set<string>();
+    for (const address of addresses) names.add(client.rights.databaseOf(address, client.selected));
     const [only = ''] = names;
     if (names.size > 1)
       throw new Told('ERR the commands between MULTI and EXEC are on records of several databases');

@@ -38,6 +38,7 @@ export async function prepareAgents({ client }: AgentDoors): Promise<void> {
     `CREATE INDEX ON Doc (dense) LSM_VECTOR METADATA {"dimensions": ${dimensions}}`,
     'CREATE INDEX ON Doc (text) FULL_TEXT',
     'CREATE EDGE TYPE Near',
+    'CREATE VERTEX TYPE Wide',
   ])
     await client.sql(database, text);
   for (let at = 0; at < recordCount; at += 500) {

@@ -11,6 +11,8 @@ export class LateMap extends Map<string, Value> {
   #late: string | undefined;
   /** What it takes in memory, about. */
   readonly lateBytes: number;
+  /** What the whole map takes in memory, about, where somebody measured it. */
+  heldBytes: number | undefined;
 
   constructor(record: StoredRecord, late: string, lateBytes: number) {
     super();
@@ -31,6 +33,7 @@ export class LateMap extends Map<string, Value> {
 
   override set(key: string, value: Value): this {
     if (key === this.#late) this.#late = undefined;
+    this.heldBytes = undefined;
     return super.set(key, value);
   }
 

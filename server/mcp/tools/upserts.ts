@@ -91,7 +91,7 @@ function matchKeysOf(given: Arguments, name: string): ValueMap {
   return map;
 }
 
-/** MERGE leaves system attributes out; whoever gives one is told. @throws ToolFailure */
+/** MERGE and CONTENT leave system attributes out; whoever gives one is told. @throws ToolFailure */
 function requireAssignable(name: string): void {
   quotedName(name, name.slice(0, 60));
   if (name.startsWith('@'))
@@ -108,10 +108,11 @@ class UpsertScript {
   vertex(type: string, matchKeys: ValueMap, argument: string): string {
     const name = quotedName(type, argument);
     const variable = this.#variable();
-    const pairs = this.#pairs(matchKeys);
+    for (const key of matchKeys.keys()) requireAssignable(key);
+    const content = this.#parameter(matchKeys);
     this.#steps.push(
-      `LET ${variable} = SELECT FROM ${name} WHERE ${pairs.join(' AND ')}`,
-      `IF (${variable}.size() = 0) { LET ${variable} = CREATE VERTEX ${name} SET ${pairs.join(', ')}; }`,
+      `LET ${variable} = SELECT FROM ${name} WHERE ${this.#conditions(matchKeys).join(' AND ')}`,
+      `IF (${variable}.size() = 0) { LET ${variable} = CREATE VERTEX ${name} CONTENT :${content}; }`,
     );
     return variable;
   }
@@ -152,7 +153,7 @@ class UpsertScript {
     return `$found${this.#variables}`;
   }
 
-  #pairs(values: ValueMap): readonly string[] {
+  #conditions(values: ValueMap): readonly string[] {
     return [...values].map(([key, value]) => {
       const parameter = this.#parameter(value);
       return `${quotedName(key, key.slice(0, 60))} = :${parameter}`;
@@ -166,6 +167,10 @@ class UpsertScript {
   }
 }
 
+function shown(category: string): string {
+  return `${category === 'edge' ? 'an' : 'a'} ${category}`;
+}
+
 /** Makes what is missing, with the native right `updateSchema`; two callers that make the same one both succeed. */
 async function requireTypes(
   call: ToolCall,
@@ -176,7 +181,9 @@ async function requireTypes(
   for (const { name, category } of wanted) {
     const type = types.find((known) => known.name === name);
     if (type !== undefined && type.category !== category)
-      throw new ToolFailure(`Type '${name}' is a ${type.category} type, not a ${category} type`);
+      throw new ToolFailure(
+        `Type '${name}' is ${shown(type.category)} type, not ${shown(category)} type`,
+      );
     if (type !== undefined) continue;
     const argument = category === 'edge' ? 'relType' : 'typeName';
     await jsonRows(call, {

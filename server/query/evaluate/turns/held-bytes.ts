@@ -32,12 +32,15 @@ export function approximateBytes(value: Value): number {
   return 96;
 }
 
-/** What is not read yet stays so. */
+/** What is not read yet stays so. Known at once the next time. */
 function lateMapBytes(map: LateMap): number {
+  if (map.heldBytes !== undefined) return map.heldBytes;
   let bytes = 96;
-  for (const key of map.keys())
-    bytes +=
-      40 + key.length + (map.isLate(key) ? map.lateBytes : approximateBytes(map.get(key) as Value));
+  for (const key of map.keys()) {
+    const held = map.isLate(key) ? map.lateBytes : approximateBytes(map.get(key) as Value);
+    bytes += 40 + key.length + held;
+  }
+  map.heldBytes = bytes;
   return bytes;
 }
 

@@ -9,6 +9,7 @@ import { afterVectors, distanceOf, type Neighbour, nearest } from '#index/vector
 import { type VectorSettings, vectorSettings } from '#index/vector/vector-settings.ts';
 import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { measured } from '../../evaluate/turns/measured.ts';
 import { describe, integerArgument, listArgument, refusal } from '../arguments.ts';
 import { longScalar } from '../define.ts';
 import { boundedList } from '../number/bounds.ts';
@@ -109,7 +110,10 @@ function* neighbourRows(
       const { catalog } = context.view;
       if (!isOfSearchedType(catalog, search.name, target.type, record)) continue;
       if (!groups.takes(record)) continue;
-      rows.push(searchRow(record, 'distance', distance, late));
+      const row = searchRow(record, 'distance', distance, late);
+      // In this turn, so that nobody has thousands of rows to measure later in one.
+      if (rows.length >= fewRows) measured(row);
+      rows.push(row);
       if (meter.isSpent(8)) yield;
     }
     const isAll = neighbours.length < asked || neighbours.length <= found;
@@ -123,6 +127,9 @@ function lateVector(index: IndexDefinition): { readonly property: string; readon
   const { property, dimensions } = vectorSettings(index);
   return { property, bytes: 16 + dimensions * 8 };
 }
+
+/** So many are measured soon. */
+const fewRows = 256;
 
 /** More rows than any list may have. */
 const kMax = 2 ** 31;
