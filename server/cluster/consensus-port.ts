@@ -39,8 +39,6 @@ export interface ConsensusPort {
   readIndex(timeoutMs: number): Promise<Index>;
   /** Everything up to `index` is durable in the databases: the log may go (ha.md 3.6). */
   compactTo(index: Index): void;
-  /** Keeps the log behind `index` while a snapshot is on its way; returns the release. */
-  pin(index: Index): () => void;
   /** What the leader sends to a follower that is behind its log; renewed with each checkpoint. `body` is opaque to consensus. */
   offerSnapshot(index: Index, body: Uint8Array): void;
   /** A follower gets the leader's offer: it installs the databases and resolves, or rejects, and is asked again later. */

@@ -143,12 +143,6 @@ export class WorkerConsensus implements ConsensusPort {
     this.#post({ kind: 'compact', index });
   }
 
-  pin(index: Index): () => void {
-    const id = this.#nextId++;
-    this.#post({ kind: 'pin', id, index });
-    return () => this.#post({ kind: 'unpin', id });
-  }
-
   offerSnapshot(index: Index, body: Uint8Array): void {
     this.#post({ kind: 'offer', index, body });
   }

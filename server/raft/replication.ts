@@ -126,6 +126,9 @@ export function onAppendResp(state: RaftState, message: Message): void {
   else if (peer.state === 'snapshot' && peer.match + 1 >= state.log.firstIndex) {
     peer.becomeProbe();
     peer.becomeReplicate();
+  } else if (peer.state === 'snapshot' && peer.match + 1 >= peer.next) {
+    // It has the snapshot, and the log has gone on beyond it: the next one follows.
+    peer.becomeProbe();
   } else if (peer.state === 'replicate') peer.free(message.index);
   const { confIndex } = state;
   const isAdvanced = advanceCommit(state);

@@ -22,6 +22,7 @@ const tls = shown('cluster/processes/tls.ts');
 const links = shown('chaos/scenarios/links.ts');
 const restarts = shown('chaos/scenarios/restarts.ts');
 const away = shown('chaos/scenarios/away.ts');
+const databases = shown('chaos/scenarios/snapshots.ts');
 const desk = shown('cluster/consensus/membership-desk.test.ts');
 const snapshots = shown('cluster/snapshot/snapshots.test.ts');
 const staging = shown('cluster/staging/staging.test.ts');
@@ -35,9 +36,6 @@ const whole = shown('cluster/replication/whole-quorum.test.ts');
 /** Scenarios without a test yet, and what is missing. */
 export const open: Readonly<Record<string, string>> = {
   U1: 'a server of an older format beside this one with processes; the simulator runs mixed versions',
-  S1: 'a server that was away beyond the log, with processes',
-  S3: 'the leader ends while it sends a database',
-  S4: 'a download slower than the log is let go',
   S7: 'an installation on a full volume',
   C3: '10,000 edges to one vertex from 8 clients',
   H6: 'a batch of 1 GB through a follower',
@@ -67,11 +65,14 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   M5: [shown('cluster/consensus/worker-consensus.test.ts')('a lost disk comes back')],
   M6: [hostile('a removed server is cut off')],
   M7: [shown('cluster/consensus/hostile-port.test.ts')('bad input on the port')],
+  S1: [databases('S1')],
   S2: [
     snapshots('an archive that breaks off leaves what was there'),
     staging('a start keeps what the log knows and is whole'),
     catalog('a publication that a crash broke off'),
   ],
+  S3: [databases('S3')],
+  S4: [databases('S4')],
   S5: [snapshots('a hostile archive leaves what was there')],
   S6: [shown('cluster/replication/breaks.test.ts')('a server that was down catches up')],
   B1: [shown('cluster/processes/bootstrap.ts')('equal copies become one database')],

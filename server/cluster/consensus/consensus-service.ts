@@ -17,7 +17,7 @@ import type { UnaryName } from '../transport/peer-channel.ts';
 import type { PeerAllowlist } from '../transport/peer-allowlist.ts';
 import { RaftServer } from '../transport/raft-server.ts';
 import { allowlistOf } from './allowed-hosts.ts';
-import { awaitedOf } from './awaited-followers.ts';
+import { awaitedOf, FetchingFollowers } from './awaited-followers.ts';
 import { Doorkeeper } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
 import { findGroup, type Formation, formationOf, type Hello } from './formation.ts';
@@ -63,7 +63,7 @@ export class ConsensusService {
   #elections = { count: 0, term: 0 as Term, lastMs: 0 };
   #installed: ((error: string | undefined) => void) | undefined;
   #deliverFrom: Index | undefined;
-  #pins = new Map<number, Index>();
+  readonly #fetching = new FetchingFollowers();
   #wantedOffer: { readonly index: Index; readonly body: Uint8Array | undefined } | undefined;
   #published = '';
   readonly #removed: RemovedMembers;
@@ -379,12 +379,6 @@ export class ConsensusService {
         this.#options = { ...this.#options, ...message.live };
         this.#watch.tune(message.live);
         return;
-      case 'pin':
-        this.#pins.set(message.id, message.index);
-        return;
-      case 'unpin':
-        this.#pins.delete(message.id);
-        return;
       default:
         void this.#handleLong(message);
     }
@@ -424,8 +418,13 @@ export class ConsensusService {
     if (wanted === undefined || status === undefined || wanted.index > status.applied) return;
     this.#wantedOffer = undefined;
     const { tail } = this.#store;
-    const awaited = awaitedOf(status, this.#options, (id) => this.#isReachable(id));
-    const index = Math.min(wanted.index, ...this.#pins.values(), ...awaited);
+    const isReachable = (id: PeerId) => this.#isReachable(id);
+    const awaited = awaitedOf(status, this.#options, isReachable);
+    const nowMs = this.#runtime.clock.monotonicMs();
+    const fetched = this.#fetching.look(status, isReachable, nowMs);
+    // Space that is short goes before followers that fetch.
+    const held = this.#health.state === 'OK' ? fetched : [];
+    const index = Math.min(wanted.index, ...awaited, ...held);
     const term = tail.term(index);
     const known = tail.snapshotMeta();
     if (typeof term !== 'number' || index < status.confIndex || index <= (known?.index ?? 0))

@@ -1,6 +1,6 @@
 import type { Message, SnapshotMeta } from '#raft/message.ts';
 import type { AppendJob } from '#raft/ready.ts';
-import type { HardState } from '#raft/vocabulary.ts';
+import type { HardState, Index } from '#raft/vocabulary.ts';
 import type { LogStore } from '../log-store/log-store.ts';
 
 export interface DiskPort {
@@ -21,6 +21,10 @@ export class DiskJobs {
   /** Writes whose answer is not here. */
   #outstanding = 0;
   #isInstalling = false;
+  /** The newest term and vote that went to the disk ahead of what waits for an installation. */
+  #voted: HardState | undefined;
+  /** Of the newest hard state that was written: what is committed beyond it may not be what the disk holds. */
+  #commit: Index = 0;
   #isStopped = false;
   #hasFailed = false;
 
@@ -46,7 +50,7 @@ export class DiskJobs {
       return;
     }
     if (this.#isInstalling) {
-      this.#waiting.push(job);
+      this.#waiting.push(this.#voteAhead(job));
       return;
     }
     if (job.snapshot === undefined) this.#write(job);
@@ -55,7 +59,8 @@ export class DiskJobs {
 
   #write(job: AppendJob): void {
     const { entries, mustSync, afterwards } = job;
-    const hardState = job.hardState ?? this.#unwritten;
+    const hardState = this.#notBehindVote(job.hardState ?? this.#unwritten);
+    this.#commit = hardState?.commit ?? this.#commit;
     const isNothing = entries.length === 0 && !mustSync;
     this.#unwritten = isNothing ? hardState : undefined;
     if (isNothing && this.#outstanding === 0) {
@@ -77,6 +82,40 @@ export class DiskJobs {
     );
   }
 
+  /**
+   * An installation may take long, and others may need the vote of this member to have a leader at all, from whom it goes on. Pre-votes
+   * rest on nothing that is kept; a vote rests on the term and the vote alone, since the snapshot only makes this member more choosy.
+   * @returns what is left of the job
+   */
+  #voteAhead(job: AppendJob): AppendJob {
+    const early = job.afterwards.filter(
+      ({ type }) => type === 'VoteResp' || type === 'PreVoteResp',
+    );
+    if (early.length === 0) return job;
+    const afterwards = job.afterwards.filter((message) => !early.includes(message));
+    if (early.every(({ type }) => type === 'PreVoteResp')) this.#port.done(early);
+    else {
+      const { term, vote } = this.#port.hardState();
+      this.#voted = { term, vote, commit: this.#commit };
+      this.#write({
+        entries: [],
+        hardState: this.#voted,
+        snapshot: undefined,
+        mustSync: true,
+        afterwards: early,
+      });
+    }
+    return { ...job, afterwards };
+  }
+
+  /** What was decided before a vote that is on the disk already does not take it back. */
+  #notBehindVote(hardState: HardState | undefined): HardState | undefined {
+    const voted = this.#voted;
+    if (hardState === undefined || voted === undefined || hardState.term > voted.term)
+      return hardState;
+    return { ...hardState, term: voted.term, vote: voted.vote };
+  }
+
   /** Of what waits for it only votes may go out: the entries that the core holds are not durable. */
   #vote({ hardState, snapshot, mustSync, afterwards }: AppendJob): void {
     if (hardState === undefined || snapshot !== undefined || !mustSync) return;
@@ -94,7 +133,11 @@ export class DiskJobs {
     try {
       await this.#port.store.barrier();
       await this.#port.install(snapshot);
-      await this.#port.store.reset(snapshot, job.hardState ?? this.#port.hardState());
+      // Not that of the job: a vote may have been given meanwhile. The entries behind the snapshot are not on the disk.
+      await this.#port.store.reset(snapshot, {
+        ...this.#port.hardState(),
+        commit: snapshot.index,
+      });
     } catch (error) {
       if (!this.#isStopped && !this.#hasFailed)
         this.#port.failed(error instanceof Error ? error : new Error(String(error)));

@@ -29,8 +29,6 @@ export type ToWorker =
   | { readonly kind: 'apply-failed'; readonly message: string }
   | { readonly kind: 'read-index'; readonly id: number; readonly timeoutMs: number }
   | { readonly kind: 'compact'; readonly index: Index }
-  | { readonly kind: 'pin'; readonly id: number; readonly index: Index }
-  | { readonly kind: 'unpin'; readonly id: number }
   | { readonly kind: 'offer'; readonly index: Index; readonly body: Uint8Array }
   | { readonly kind: 'installed'; readonly index: Index; readonly error: string | undefined }
   | {

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { systemRuntime } from '#platform/system-runtime.ts';
 
 /**
  * A TCP connection between two servers of a local cluster that can be cut: silently, as a network that loses every packet does.
@@ -11,6 +12,8 @@ export class Link {
   readonly #sockets = new Set<Socket>();
   /** What the one who dialled sends is lost; what the target sends is lost. */
   #cut: 'nothing' | 'there' | 'back' | 'both' = 'nothing';
+  /** What the target sends arrives at so many bytes a second. */
+  #bytesPerSecond = Number.POSITIVE_INFINITY;
 
   constructor(targetPort: number) {
     this.#targetPort = targetPort;
@@ -47,9 +50,15 @@ export class Link {
   }
 
   heal(): void {
+    this.slow(Number.POSITIVE_INFINITY);
     if (!this.#isCut) return;
     this.#cut = 'nothing';
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** What the target sends arrives so slowly from now on, on each connection. */
+  slow(bytesPerSecond: number): void {
+    this.#bytesPerSecond = bytesPerSecond;
   }
 
   get #isCut(): boolean {
@@ -73,10 +82,20 @@ export class Link {
     const join = (one: Socket, other: Socket, way: 'there' | 'back') => {
       one.on('data', (piece) => {
         if (this.#cut === way || this.#cut === 'both') return;
-        if (!other.write(piece)) one.pause();
+        const waitMs = way === 'back' ? (piece.length / this.#bytesPerSecond) * 1000 : 0;
+        const isTaken = other.write(piece);
+        if (waitMs < 1) {
+          if (!isTaken) one.pause();
+          return;
+        }
+        one.pause();
+        void systemRuntime.timers.sleep(waitMs).then(() => {
+          if (this.#cut !== 'both') one.resume();
+        });
       });
       other.on('drain', () => {
-        if (this.#cut !== 'both') one.resume();
+        const isSlow = way === 'back' && this.#bytesPerSecond !== Number.POSITIVE_INFINITY;
+        if (this.#cut !== 'both' && !isSlow) one.resume();
       });
       one.on('end', () => this.#isCut || other.end());
       // A peer that died is seen at once; one that is cut off is not.

@@ -137,6 +137,11 @@ export class LocalCluster {
     for (const link of this.#links.get(`${to}>${from}`) ?? []) link.cut('back');
   }
 
+  /** What `to` answers by HTTP arrives at `from` so slowly, until it heals; Raft is as quick as before. */
+  slowHttp(from: number, to: number, bytesPerSecond: number): void {
+    this.#links.get(`${from}>${to}`)?.[1]?.slow(bytesPerSecond);
+  }
+
   heal(): void {
     for (const links of this.#links.values()) for (const link of links) link.heal();
   }

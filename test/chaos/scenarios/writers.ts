@@ -9,6 +9,7 @@ export class Writers {
   readonly failures: string[] = [];
   bookmark = 0;
   #isOver = false;
+  #isAbandoned = false;
   #next: number;
   readonly #cluster: LocalCluster;
   readonly #all: readonly Promise<void>[];
@@ -18,6 +19,12 @@ export class Writers {
     this.#cluster = cluster;
     this.#next = after;
     this.#all = Array.from({ length: count }, () => this.#write());
+  }
+
+  /** What is not taken is given up. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#isAbandoned = true;
   }
 
   async stop(): Promise<void> {
@@ -41,7 +48,7 @@ export class Writers {
   async #writeUntilTaken(number: number): Promise<void> {
     const headers = { 'x-request-id': `n${number}` };
     const text = `INSERT INTO Person SET number = ${number}`;
-    for (let turn = 0; turn < 2000; turn += 1) {
+    for (let turn = 0; turn < 2000 && !this.#isAbandoned; turn += 1) {
       const { servers } = this.#cluster;
       const server = servers[(number + turn) % servers.length] as LocalServer;
       const answer = await command(this.#cluster, server, text, headers).catch(() => undefined);

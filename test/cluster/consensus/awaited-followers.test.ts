@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { awaitedOf } from '#cluster/consensus/awaited-followers.ts';
+import { awaitedOf, FetchingFollowers } from '#cluster/consensus/awaited-followers.ts';
 
 const progress = [
   { id: 'a', match: 90, next: 91, state: 'replicate' },
@@ -22,3 +22,41 @@ test('the log of a leader goes without waiting for followers, or waits for those
   assert.deepEqual(awaited('leader', false), [50]);
   assert.deepEqual(awaited('follower', false), []);
 });
+
+test('the log stays from the snapshot of a follower on that fetches it, unless it is gone or takes an hour', () => {
+  const fetching = new FetchingFollowers();
+  const status = { role: 'leader', progress: [...progress.slice(0, 3), fetcher(71)] } as never;
+  const hour = 3_600_000;
+  assert.deepEqual(
+    fetching.look(status, () => true, 0),
+    [70],
+  );
+  assert.deepEqual(
+    fetching.look(status, (id) => id !== 'd', 10),
+    [],
+  );
+  assert.deepEqual(
+    fetching.look(status, () => true, hour - 1),
+    [70],
+  );
+  assert.deepEqual(
+    fetching.look(status, () => true, hour),
+    [],
+  );
+  const done = { role: 'leader', progress: progress.slice(0, 3) } as never;
+  assert.deepEqual(
+    fetching.look(done, () => true, hour),
+    [],
+  );
+  assert.deepEqual(
+    fetching.look(status, () => true, hour + 1),
+    [70],
+    'another one',
+  );
+  assert.deepEqual(
+    fetching.look({ role: 'follower', progress: [fetcher(71)] } as never, () => true, hour + 2),
+    [],
+  );
+});
+
+const fetcher = (next: number) => ({ id: 'd', match: 0, next, state: 'snapshot' }) as const;

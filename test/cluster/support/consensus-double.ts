@@ -266,10 +266,6 @@ export class PortDouble implements ConsensusPort {
     this.compactedTo = Math.max(this.compactedTo, index);
   }
 
-  pin(): () => void {
-    return () => {};
-  }
-
   offerSnapshot(index: Index, body: Uint8Array): void {
     this.offered = { index, term: this.#shared.term, from: this.self, body };
   }

@@ -145,7 +145,6 @@ export class ScriptedServer implements ClusterView {
         return this.roundIndex;
       },
       compactTo: unused,
-      pin: unused,
       offerSnapshot: unused,
       onSnapshot: unused,
       transferLeadership: async (to) => {

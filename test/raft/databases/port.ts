@@ -216,10 +216,6 @@ export class SimulatedPort implements ConsensusPort {
 
   compactTo(): void {}
 
-  pin(): () => void {
-    return () => {};
-  }
-
   offerSnapshot(): void {}
 
   onSnapshot(): void {}
