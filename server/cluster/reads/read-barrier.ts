@@ -80,7 +80,8 @@ export class ReadBarrier {
   ): Promise<void> {
     const startedMs = this.#clock.monotonicMs();
     const timeoutMs = this.#settings.get(haQuorumTimeout);
-    const leftMs = () => Math.max(1, timeoutMs - (this.#clock.monotonicMs() - startedMs));
+    const leftMs = () =>
+      Math.max(1, Math.ceil(timeoutMs - (this.#clock.monotonicMs() - startedMs)));
     try {
       let index = bookmark ?? 0;
       if (level === 'linearizable') index = Math.max(index, await this.#round(leftMs()));

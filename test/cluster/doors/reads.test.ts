@@ -112,6 +112,8 @@ test('linearizable asks the quorum, and is refused without one', async (context)
   const waiting = cluster.door(1).ask('POST', 'query/school', { body: sql('read'), headers });
   setTimeout(() => cluster.server(1).apply(8), 30);
   assert.equal((await waiting).headers['x-service-commit-index'], '8');
+  const limits = cluster.servers.flatMap(({ roundLimitsMs }) => roundLimitsMs);
+  assert.ok(limits.length > 0 && limits.every(Number.isInteger), `a person reads them: ${limits}`);
 });
 
 test('a write and a session that begins see the newest state, too: a leader without a quorum refuses them', async (context) => {

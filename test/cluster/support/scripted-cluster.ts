@@ -37,6 +37,8 @@ export class ScriptedServer implements ClusterView {
   /** Rounds of linearizable reads; undefined: no quorum. */
   roundIndex: number | undefined = 5;
   roundCount = 0;
+  /** How long each of them may take. */
+  readonly roundLimitsMs: number[] = [];
   leaderReady = true;
   raftState: ConsensusStatus['raftState'] = 'RUNNING';
   progress: readonly PeerProgress[] = [];
@@ -138,8 +140,9 @@ export class ScriptedServer implements ClusterView {
       },
       propose: unused,
       deliver: unused,
-      readIndex: async () => {
+      readIndex: async (timeoutMs) => {
         this.roundCount += 1;
+        this.roundLimitsMs.push(timeoutMs);
         if (this.roundIndex === undefined)
           throw new DatabaseError('QuorumNotReached', 'no quorum answered');
         return this.roundIndex;
