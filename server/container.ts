@@ -7,7 +7,7 @@
 process.once('SIGTERM', () => process.exit(0));
 
 const { join } = await import('node:path');
-const { containerLimitBytes, heapOptions, isHeapPinned, memoryVariables, parseHeapPercent } =
+const { containerLimitBytes, heapOptions, isHeapPinned, parseHeapPercent, withMemoryVariables } =
   await import('#platform/container-memory.ts');
 
 const mainScript = join(import.meta.dirname, 'main.ts');
@@ -38,7 +38,7 @@ async function becomeServer(): Promise<void> {
   const line = [process.execPath, ...options, mainScript, ...commandLine];
   // A signal that was caught is told in a turn of the event loop, which the process after this one would not have.
   await aTurn();
-  process.execve?.(process.execPath, line, { ...memoryVariables, ...process.env });
+  process.execve?.(process.execPath, line, withMemoryVariables(process.env));
 }
 
 async function aTurn(): Promise<void> {

@@ -92,7 +92,9 @@ async function loadEverything(): Promise<void> {
 
 /** Does not return when it succeeds: the process goes on as another one with the same number. */
 async function restartWithCache(): Promise<void> {
-  const environment = { ...process.env, [cacheVariable]: fileURLToPath(cacheDirectory) };
+  const { withMemoryVariables } = await import('#platform/container-memory.ts');
+  const cache = { [cacheVariable]: fileURLToPath(cacheDirectory) };
+  const environment = { ...withMemoryVariables(process.env), ...cache };
   const script = fileURLToPath(import.meta.url);
   try {
     fillCache(environment, script);

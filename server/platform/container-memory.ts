@@ -72,7 +72,17 @@ export function ownMemoryBytes(): number {
 }
 
 /**
- * What the image sets for the C library unless somebody else did. Its threshold for memory that goes back to the system at once
- * grows by itself, up to 32 MiB; then blocks that are let go of would leave holes that nothing fits into.
+ * What a server sets for the C library unless somebody else did. Its threshold for memory that goes back to the system at once
+ * grows by itself, up to 32 MiB; then blocks that are let go of would leave holes that nothing fits into. Up to twice as much, free at
+ * the end of its memory, would stay, and each thread would get a piece of memory that others do not take from.
  */
-export const memoryVariables = { MALLOC_MMAP_THRESHOLD_: '131072' } as const;
+export const memoryVariables = {
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '1048576',
+  MALLOC_ARENA_MAX: '2',
+} as const;
+
+/** The environment of a server process: what somebody has set in `own` stays. */
+export function withMemoryVariables(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...memoryVariables, ...own };
+}

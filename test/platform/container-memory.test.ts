@@ -5,6 +5,7 @@ import {
   isHeapPinned,
   oldSpaceMiB,
   parseHeapPercent,
+  withMemoryVariables,
 } from '#platform/container-memory.ts';
 
 const MiB = 1024 * 1024;
@@ -51,5 +52,17 @@ describe('heap of a container', () => {
     assert.equal(parseHeapPercent('90'), 90);
     for (const wrong of ['9', '91', '7.5', '75%', 'all', '-50', '075'])
       assert.equal(parseHeapPercent(wrong), undefined, wrong);
+  });
+});
+
+describe('the C library of a server', () => {
+  it('gives memory back, unless somebody chose otherwise', () => {
+    const { MALLOC_ARENA_MAX, ...others } = withMemoryVariables({ MALLOC_ARENA_MAX: '8', A: 'b' });
+    assert.equal(MALLOC_ARENA_MAX, '8');
+    assert.deepEqual(others, {
+      MALLOC_MMAP_THRESHOLD_: '131072',
+      MALLOC_TRIM_THRESHOLD_: '1048576',
+      A: 'b',
+    });
   });
 });
