@@ -12,26 +12,29 @@ import { slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
 /** Slots that the expression needs from outside itself, those its sub-plans need included. */
 export function slotsRead(expression: Expression): ReadonlySet<Slot> {
   const read = new Set<Slot>();
-  const bound = new Set<Slot>();
+  const bound: Slot[] = [];
   collect(expression, read, bound);
   for (const slot of bound) read.delete(slot);
   return read;
 }
 
 /** True when the expression needs none of `slots`. Cost: one walk. */
-export function readsNoneOf(expression: Expression, slots: ReadonlySet<Slot>): boolean {
+export function readsNoneOf(
+  expression: Expression,
+  slots: Pick<ReadonlySet<Slot>, 'has'>,
+): boolean {
   for (const slot of slotsRead(expression)) if (slots.has(slot)) return false;
   return true;
 }
 
-function collect(expression: Expression, read: Set<Slot>, bound: Set<Slot>): void {
+function collect(expression: Expression, read: Set<Slot>, bound: Slot[]): void {
   walkExpression(expression, (part) => {
     if (part.op === 'Slot') {
       read.add(part.slot);
       return;
     }
     const inside = slotsBoundBy(part);
-    for (let at = 0; at < inside.length; at += 1) bound.add(inside[at] as Slot);
+    for (let at = 0; at < inside.length; at += 1) bound.push(inside[at] as Slot);
     if (part.op === 'SubPlan') {
       for (const slot of freeSlots(part.plan)) read.add(slot);
       // The row of a sub-plan may consist of slots of the outer row.
@@ -71,7 +74,7 @@ function collectReads(plan: LogicalPlan, read: Set<Slot>): void {
 /** Slots that this node itself reads: those of its expressions and those it names. */
 export function slotsReadBy(plan: LogicalPlan): ReadonlySet<Slot> {
   const read = new Set<Slot>();
-  const bound = new Set<Slot>();
+  const bound: Slot[] = [];
   for (const expression of expressionsOf(plan)) collect(expression, read, bound);
   for (const slot of bound) read.delete(slot);
   for (const slot of slotsNamedBy(plan)) read.add(slot);

@@ -79,10 +79,13 @@ class GrowingPlan {
   #stepsLeft: PatternStep[];
   /** Of a pattern of distinct edges: those whose edges are known. */
   #taken: readonly PatternStep[];
-  /** Asked for again with each move. */
-  readonly #slotsOfConditions = new Map<Expression, ReadonlySet<Slot>>();
-  /** In the order in which they stand; some may be checked by now. */
-  readonly #conditionsOfSlots = new Map<Slot, readonly Expression[]>();
+  /** Asked for again with each move, by all copies. */
+  readonly #slotsOfConditions: Map<Expression, ReadonlySet<Slot>>;
+  /** In the order in which they stand, of those that were left then. */
+  readonly #conditionsOfSlots = new Map<
+    Slot,
+    { readonly left: readonly Expression[]; readonly found: readonly Expression[] }
+  >();
   #conditionsLeft: Expression[];
   readonly #input: LogicalPlan;
   /** Estimated when first asked. */
@@ -101,6 +104,7 @@ class GrowingPlan {
     stepsLeft: PatternStep[];
     taken: readonly PatternStep[];
     conditionsLeft: Expression[];
+    slotsOfConditions: Map<Expression, ReadonlySet<Slot>>;
     plan: LogicalPlan;
     rowCount: number;
     cost: number;
@@ -113,6 +117,7 @@ class GrowingPlan {
     this.#stepsLeft = from.stepsLeft;
     this.#taken = from.taken;
     this.#conditionsLeft = from.conditionsLeft;
+    this.#slotsOfConditions = from.slotsOfConditions;
     this.plan = from.plan;
     this.rowCount = from.rowCount;
     this.cost = from.cost;
@@ -141,6 +146,7 @@ class GrowingPlan {
       stepsLeft: [...pattern.steps],
       taken: following,
       conditionsLeft: conditions,
+      slotsOfConditions: new Map(),
       plan: input,
       rowCount: 1,
       cost: 0,
@@ -160,6 +166,7 @@ class GrowingPlan {
       stepsLeft: [...this.#stepsLeft],
       taken: this.#taken,
       conditionsLeft: [...this.#conditionsLeft],
+      slotsOfConditions: this.#slotsOfConditions,
       plan: this.plan,
       rowCount: this.rowCount,
       cost: this.cost,
@@ -272,7 +279,8 @@ class GrowingPlan {
   }
 
   #isTied(condition: Expression): boolean {
-    return [...slotsRead(condition)].some((slot) => this.#bound.has(slot));
+    for (const slot of this.#slotsOf(condition)) if (this.#bound.has(slot)) return true;
+    return false;
   }
 
   #moveAlong(step: PatternStep): Move | undefined {
@@ -458,9 +466,12 @@ class GrowingPlan {
   }
 
   #checkConditions(): void {
-    const ready = this.#conditionsLeft.filter((condition) => this.#isReady(condition, undefined));
+    const ready: Expression[] = [];
+    const left: Expression[] = [];
+    for (const condition of this.#conditionsLeft)
+      (this.#isReady(condition, undefined) ? ready : left).push(condition);
     if (ready.length === 0) return;
-    this.#conditionsLeft = without(this.#conditionsLeft, ready);
+    this.#conditionsLeft = left;
     this.#filter(ready);
     this.rowCount *= selectivityOf(conjunctionOf(ready));
   }
@@ -471,13 +482,12 @@ class GrowingPlan {
 
   /** Conditions left that read the node: each other one that is ready has been checked. */
   #conditionsOf({ slot }: PatternNode): readonly Expression[] {
-    let known = this.#conditionsOfSlots.get(slot);
-    if (known === undefined) {
-      known = this.#conditionsLeft.filter((condition) => this.#slotsOf(condition).has(slot));
-      this.#conditionsOfSlots.set(slot, known);
-    }
-    const left = new Set(this.#conditionsLeft);
-    return known.filter((condition) => left.has(condition));
+    const left = this.#conditionsLeft;
+    const known = this.#conditionsOfSlots.get(slot);
+    if (known?.left === left) return known.found;
+    const found = left.filter((condition) => this.#slotsOf(condition).has(slot));
+    this.#conditionsOfSlots.set(slot, { left, found });
+    return found;
   }
 
   #slotsOf(condition: Expression): ReadonlySet<Slot> {

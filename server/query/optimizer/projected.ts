@@ -1,25 +1,31 @@
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Column } from '../algebra/plan.ts';
-import { slotsRead } from '../algebra/slots.ts';
+import { readsNoneOf } from '../algebra/slots.ts';
 import { rewriteExpression } from '../algebra/walk.ts';
 
 /**
- * The expression in terms of what the columns of a projection are made of, so that it can move below the projection.
- * @returns undefined when a column that it reads costs something to compute
+ * Puts expressions in terms of what the columns of a projection are made of, so that they can move below the projection: undefined
+ * when a column that one reads costs something to compute.
  */
 export function belowProject(
-  expression: Expression,
   columns: readonly Column[],
-): Expression | undefined {
+): (expression: Expression) => Expression | undefined {
   const values = new Map<Slot, Expression>();
   for (const column of columns) values.set(column.slot, column.value);
+  return (expression) => replaced(expression, values);
+}
+
+function replaced(
+  expression: Expression,
+  values: ReadonlyMap<Slot, Expression>,
+): Expression | undefined {
   let current = expression;
   // Later columns may be made of earlier ones, so replacing goes on until none is left.
-  for (let round = 0; round <= columns.length; round += 1) {
-    if (![...slotsRead(current)].some((slot) => values.has(slot))) return current;
-    const replaced = rewriteExpression(current, (part) => unwrapped(part, values));
-    if (replaced === current) return undefined;
-    current = replaced;
+  for (let round = 0; round <= values.size; round += 1) {
+    if (readsNoneOf(current, values)) return current;
+    const next = rewriteExpression(current, (part) => unwrapped(part, values));
+    if (next === current) return undefined;
+    current = next;
   }
   return undefined;
 }

@@ -16,8 +16,9 @@ export const pushDistinct: OptimizerRule = {
     if (plan.op !== 'Distinct' || plan.input.op !== 'Project') return undefined;
     const project = plan.input;
     const slots: Expression[] = [];
+    const lowered = belowProject(project.columns);
     for (const part of plan.on) {
-      const slot = slotTold(belowProject(part, project.columns), project.input);
+      const slot = slotTold(lowered(part), project.input);
       if (slot === undefined) return undefined;
       slots.push(slot);
     }

@@ -144,8 +144,9 @@ function pushThroughProject(
 ): Pushed | undefined {
   const kept: Expression[] = [];
   const moved: Expression[] = [];
+  const lowered = belowProject(plan.columns);
   for (const conjunct of conjuncts) {
-    const rewritten = belowProject(conjunct, plan.columns);
+    const rewritten = lowered(conjunct);
     if (rewritten === undefined) kept.push(conjunct);
     else moved.push(rewritten);
   }

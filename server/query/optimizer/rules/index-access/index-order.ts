@@ -40,7 +40,8 @@ export const indexOrder: OptimizerRule = {
     if (scan.op !== 'TypeScan' || scan.range !== undefined || scan.order === 'descending')
       return undefined;
     const direction = directionOf(plan);
-    const keys = plan.keys.map((key) => belowProject(key.value, project?.columns ?? []));
+    const lowered = belowProject(project?.columns ?? []);
+    const keys = plan.keys.map((key) => lowered(key.value));
     if (direction === undefined || !isInBucketOrder(scan, context)) return undefined;
     const wanted: Wanted = { keys, limit: plan.limit, scan, predicate, direction };
     for (const index of usableIndexes(scan.types, context)) {

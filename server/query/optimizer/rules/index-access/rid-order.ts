@@ -18,7 +18,7 @@ export const ridOrder: OptimizerRule = {
     const scan = filter ? filter.input : source;
     if (scan.op !== 'TypeScan') return undefined;
     if (isSpread(scan, context.catalog)) return undefined;
-    const value = belowProject(key.value, project?.columns ?? []);
+    const value = belowProject(project?.columns ?? [])(key.value);
     if (value?.op !== 'Attribute' || value.attribute !== 'rid') return undefined;
     if (value.of.op !== 'Slot' || value.of.slot !== scan.as) return undefined;
     const order = key.descending ? 'descending' : 'ascending';
