@@ -59,6 +59,8 @@ export class RequestParser {
   /** Of a word that is cut: its bytes still to come, and those that came. */
   #bodyLeft = 0;
   #parts: string[] = [];
+  /** There are some, or a long one. */
+  #isCut = false;
   /** In place of the parts, for a long word. */
   #long: LongWord | undefined;
 
@@ -165,7 +167,7 @@ export class RequestParser {
   #body(chunk: ChunkBuffer): Request | undefined {
     const start = this.#at;
     const end = start + this.#bodyLeft;
-    if (end + 2 <= chunk.length && this.#parts.length === 0 && this.#long === undefined) {
+    if (end + 2 <= chunk.length && !this.#isCut) {
       // The common case: the word and its end are here.
       if (chunk[end] !== cr || chunk[end + 1] !== lf)
         throw new ProtocolError('invalid bulk length');
@@ -183,6 +185,7 @@ export class RequestParser {
 
   /** A part of a word that is cut. */
   #keep(chunk: ChunkBuffer, from: number, to: number): void {
+    this.#isCut = true;
     if (this.#long === undefined && (this.#parts.length > 0 || this.#bodyLeft <= longWordMin))
       this.#parts.push(chunk.latin1Slice(from, to));
     else {
@@ -196,6 +199,7 @@ export class RequestParser {
     this.#parts = [];
     const word = this.#long?.text() ?? (parts.length === 1 ? (parts[0] as string) : parts.join(''));
     this.#long = undefined;
+    this.#isCut = false;
     return word;
   }
 
