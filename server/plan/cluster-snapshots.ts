@@ -99,6 +99,7 @@ export class SnapshotPlan {
         settings.get(haResyncProgressLogging) ? settings.get(haResyncProgressInterval) : 0,
       caughtUpWithin: () => settings.get(haResyncCatchupLagThreshold),
       lag: () => Math.max(0, consensus.status().commitIndex - replication().loop.applied),
+      purgeLog: () => replication().loop.purge(),
       retries: () => settings.get(haSnapshotInstallRetries),
       retryBaseMs: () => settings.get(haSnapshotInstallRetryBaseMs),
       progress,

@@ -22,6 +22,7 @@ const tls = shown('cluster/processes/tls.ts');
 const links = shown('chaos/scenarios/links.ts');
 const restarts = shown('chaos/scenarios/restarts.ts');
 const away = shown('chaos/scenarios/away.ts');
+const loads = shown('chaos/scenarios/loads.ts');
 const databases = shown('chaos/scenarios/snapshots.ts');
 const desk = shown('cluster/consensus/membership-desk.test.ts');
 const snapshots = shown('cluster/snapshot/snapshots.test.ts');
@@ -36,8 +37,6 @@ const whole = shown('cluster/replication/whole-quorum.test.ts');
 /** Scenarios without a test yet, and what is missing. */
 export const open: Readonly<Record<string, string>> = {
   U1: 'a server of an older format beside this one with processes; the simulator runs mixed versions',
-  S7: 'an installation on a full volume',
-  C3: '10,000 edges to one vertex from 8 clients',
   H6: 'a batch of 1 GB through a follower',
   X1: 'eight hours',
 };
@@ -75,6 +74,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   S4: [databases('S4')],
   S5: [snapshots('a hostile archive leaves what was there')],
   S6: [shown('cluster/replication/breaks.test.ts')('a server that was down catches up')],
+  S7: [snapshots('without room nothing is fetched')],
   B1: [shown('cluster/processes/bootstrap.ts')('equal copies become one database')],
   B2: [
     shown('cluster/processes/bootstrap.ts')('equal copies become one database'),
@@ -89,6 +89,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   D3: [shown('cluster/log-store/log-health.test.ts')('a slow disk is told of')],
   C1: [shown('cluster/replication/transactions.test.ts')('a refused batch is rolled back')],
   C2: [shown('cluster/replication/breaks.test.ts')('1: a transaction that was begun under')],
+  C3: [loads('C3')],
   H1: [
     life('three servers form'),
     forwarding('a write at a follower is executed by the leader'),

@@ -116,7 +116,11 @@ export class ApplyLoop {
   async relieve(isUnderPressure: boolean): Promise<void> {
     const begins = isUnderPressure && !this.#isUnderPressure;
     this.#isUnderPressure = isUnderPressure;
-    if (!begins) return;
+    if (begins) await this.purge();
+  }
+
+  /** What the databases have is made durable and told, so that the log can go. */
+  async purge(): Promise<void> {
     await this.#checkpoint();
     this.#compact();
   }

@@ -58,8 +58,9 @@ export class DatabaseArchives implements SnapshotPort {
     // Before the copy is taken, which has at least this.
     const [appliedIndex, uuid] = [applied(), uuidOf(database)];
     const reporter = progress.start({ database, operation: 'snapshot for a member', stepCount: 4 });
+    let sizes: SnapshotArchive['sizes'];
     try {
-      await writeBackup({
+      sizes = await writeBackup({
         database,
         engine,
         directory,
@@ -82,6 +83,7 @@ export class DatabaseArchives implements SnapshotPort {
     return {
       appliedIndex,
       uuid,
+      sizes,
       pieces: stream,
       close: () => {
         if (!isOpen) return;

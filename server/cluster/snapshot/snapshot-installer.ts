@@ -13,7 +13,7 @@ import type { ProgressRegistry, ProgressReporter } from '#database/progress/prog
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { Acquisition, ResyncProgress } from '../cluster-view.ts';
 import type { Dial } from '../forwarding/peer-addresses.ts';
-import type { PeerHttp } from '../forwarding/peer-http.ts';
+import type { PeerAnswer, PeerHttp } from '../forwarding/peer-http.ts';
 
 /** The databases of this server, past the log. */
 export interface InstalledDatabases {
@@ -40,6 +40,10 @@ export interface SnapshotInstallerOptions {
   readonly caughtUpWithin: () => number;
   /** Entries that are committed and not applied here. */
   readonly lag: () => number;
+  /** What its databases have on the disk goes from its log, so that there is more room. */
+  readonly purgeLog: () => Promise<void>;
+  /** On the volume of the databases; absent: as the system tells. */
+  readonly availableBytes?: () => Promise<number>;
   readonly retries: () => number;
   readonly retryBaseMs: () => number;
   readonly progress: ProgressRegistry;
@@ -51,8 +55,10 @@ export interface SnapshotInstallerOptions {
 /** Databases of which it is remembered how they were fetched. */
 const acquiredMax = 1000;
 
-/** Unpacked files, and the archive they come from. */
+/** Of the unpacked files, beside the archive they come from (ha.md 9.4 rule 1). */
 const spaceFactor = 1.2;
+const purgeLooksMax = 10;
+const purgeLookMs = 100;
 
 /** Fetches databases from another member and puts them in place of what is here (ha.md 9.4). */
 export class SnapshotInstaller {
@@ -234,11 +240,17 @@ export class SnapshotInstaller {
         `${from} has another database of this name: ${uuid}, not ${expected}`,
       );
     }
+    const needed = bytesNeeded(answer);
+    await this.#requireRoom(needed).catch((error: unknown) => {
+      answer.body.destroy();
+      throw error;
+    });
     const bytes = await this.#receive(answer.body, path, (piece, total) => {
       if (stage === undefined) this.#tell(database, 'DOWNLOAD', total, 0);
       reporter.advance(piece);
     });
-    await this.#requireSpaceFor(bytes);
+    // Of what is staged the size is not told before.
+    if (needed === 0) await this.#requireRoom(Math.ceil(bytes * spaceFactor));
     return bytes;
   }
 
@@ -291,14 +303,27 @@ export class SnapshotInstaller {
     runtime.timers.after(everyMs, () => this.#followCatchUp(database));
   }
 
-  async #requireSpaceFor(bytes: number): Promise<void> {
-    const { bavail, bsize } = await statfs(this.#options.directory);
-    const [available, needed] = [bavail * bsize, Math.ceil(bytes * spaceFactor)];
+  /** Before the first byte (ha.md 3.7 rule 4). The purge of the own log goes on beside: what comes free is looked for again. */
+  async #requireRoom(needed: number): Promise<void> {
+    let available = await this.#available();
+    if (available >= needed) return;
+    await this.#options.purgeLog();
+    for (let look = 0; look < purgeLooksMax && available < needed; look++) {
+      await this.#options.runtime.timers.sleep(purgeLookMs);
+      available = await this.#available();
+    }
     if (available < needed)
       throw new DatabaseError(
         'Busy',
         `the volume has ${available} bytes available, the snapshot needs ${needed}`,
       );
+  }
+
+  async #available(): Promise<number> {
+    const { availableBytes, directory } = this.#options;
+    if (availableBytes !== undefined) return availableBytes();
+    const { bavail, bsize } = await statfs(directory);
+    return bavail * bsize;
   }
 
   async #unpack(database: string, path: string, reporter: ProgressReporter): Promise<void> {
@@ -346,6 +371,13 @@ export class SnapshotInstaller {
 const entryLimit = haSnapshotMaxEntrySize;
 const firstByteMaxMs = 600_000;
 const stageRetryMs = 500;
+
+/** 0: it is not told. */
+function bytesNeeded(answer: PeerAnswer): number {
+  const databaseBytes = Number(answer.header('x-service-snapshot-size') ?? 0);
+  const archiveBytes = Number(answer.header('content-length') ?? 0);
+  return databaseBytes === 0 ? 0 : archiveBytes + Math.ceil(databaseBytes * spaceFactor);
+}
 
 function required(from: PeerId | undefined): PeerId {
   if (from !== undefined) return from;

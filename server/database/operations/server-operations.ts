@@ -138,7 +138,8 @@ export class ServerOperations implements StatementOperations {
         async (reporter) => {
           makeDirectories(directory, 0o750);
           const job = { database: name, engine, directory, fileName, options, settings };
-          return writeBackup({ ...job, reporter, runtime });
+          const { archiveBytes } = await writeBackup({ ...job, reporter, runtime });
+          return archiveBytes;
         },
       );
       audit(`User '${asker.principal.name}' backed up database '${name}' to '${fileName}'`, name);

@@ -1,5 +1,6 @@
 import type { preParsingHookHandler } from 'fastify';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
+import type { SnapshotArchive } from '#cluster/cluster-view.ts';
 import { haSnapshotWriteTimeout } from '#config/cluster-resync-settings.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
@@ -144,6 +145,7 @@ async function sendArchive(
       'X-Service-Snapshot-Index',
       String(archive.appliedIndex),
       ...(archive.uuid === undefined ? [] : ['X-Service-Snapshot-Uuid', archive.uuid]),
+      ...sizeHeaders(archive),
       'Cache-Control',
       'no-store',
     ];
@@ -156,6 +158,13 @@ async function sendArchive(
     response.off('close', stop);
     archive.close();
   }
+}
+
+/** So that a receiver without room refuses it before the first byte. */
+function sizeHeaders({ sizes }: SnapshotArchive): readonly string[] {
+  if (sizes === undefined) return [];
+  const { archiveBytes, databaseBytes } = sizes;
+  return ['Content-Length', String(archiveBytes), 'X-Service-Snapshot-Size', String(databaseBytes)];
 }
 
 /** At the speed of the receiver; one that takes nothing for long is cut off. */

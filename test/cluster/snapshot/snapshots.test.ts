@@ -29,6 +29,8 @@ interface Changes {
   /** Lines of the log go here, with every piece told. */
   readonly told?: string[];
   readonly lag?: () => number;
+  readonly availableBytes?: () => Promise<number>;
+  readonly purgeLog?: () => Promise<void>;
 }
 
 async function pair(changes: Changes = {}): Promise<Pair> {
@@ -56,8 +58,13 @@ async function pair(changes: Changes = {}): Promise<Pair> {
           const stream = pieces instanceof Readable ? pieces : Readable.from(pieces);
           const body = stream as unknown as IncomingMessage;
           body.once('close', () => archive.close());
-          const header = (name: string) =>
-            name === 'x-service-snapshot-uuid' ? archive.uuid : '1';
+          const { sizes } = archive;
+          const told: Record<string, string | undefined> = {
+            'x-service-snapshot-uuid': archive.uuid,
+            'x-service-snapshot-size': sizes && String(sizes.databaseBytes),
+            'content-length': sizes && String(sizes.archiveBytes),
+          };
+          const header = (name: string) => (name in told ? told[name] : '1');
           return { status: 200, headers: [], header, body };
         },
       }),
@@ -67,6 +74,8 @@ async function pair(changes: Changes = {}): Promise<Pair> {
       progressEveryMs: () => (changes.told === undefined ? 0 : 0.001),
       caughtUpWithin: () => 10,
       lag: changes.lag ?? (() => 0),
+      purgeLog: changes.purgeLog ?? (async () => {}),
+      ...(changes.availableBytes && { availableBytes: changes.availableBytes }),
       retries: () => 1,
       retryBaseMs: () => 1,
       progress: to.progress,
@@ -167,6 +176,50 @@ test('a sender that falls silent is given up, and a database with a file above t
       whole.install('test', () => 'other_1'),
       /service\.ha\.snapshotMaxEntrySize/,
     );
+  } finally {
+    await close();
+  }
+});
+
+test('without room nothing is fetched: the own log goes first, and the refusal names both numbers', async () => {
+  let available = 1000;
+  let freed = 0;
+  let purges = 0;
+  let taken = 0;
+  const { from, to, archives, installer, close } = await pair({
+    availableBytes: async () => available,
+    purgeLog: async () => {
+      purges += 1;
+      available += freed;
+    },
+  });
+  try {
+    await from.run('CREATE DOCUMENT TYPE Fresh');
+    await to.run('CREATE DOCUMENT TYPE Old');
+    let sizes: SnapshotArchive['sizes'];
+    const fetching = installer(async () => {
+      const archive = await archives.open('test');
+      ({ sizes } = archive);
+      async function* counted() {
+        for await (const piece of archive.pieces) {
+          taken += 1;
+          yield piece;
+        }
+      }
+      return { ...archive, pieces: counted() };
+    });
+    await fetching.prepare();
+    const refused = await fetching.install('test', () => 'other_1').catch((error: Error) => error);
+    const { archiveBytes = 0, databaseBytes = 0 } = sizes ?? {};
+    assert.ok(archiveBytes > 0 && databaseBytes > archiveBytes);
+    const needed = archiveBytes + Math.ceil(databaseBytes * 1.2);
+    const text = `the volume has 1000 bytes available, the snapshot needs ${needed}`;
+    assert.equal((refused as Error).message, text);
+    assert.deepEqual([purges, taken], [2, 0]);
+    assert.deepEqual(await to.runOn('test', 'SELECT FROM Old'), []);
+    freed = needed;
+    await fetching.install('test', () => 'other_1');
+    assert.deepEqual(await to.runOn('test', 'SELECT FROM Fresh'), []);
   } finally {
     await close();
   }

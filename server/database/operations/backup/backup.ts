@@ -74,6 +74,12 @@ export interface BackupJob {
   readonly runtime: Runtime;
 }
 
+export interface BackupSizes {
+  readonly archiveBytes: number;
+  /** Of the database that it unpacks to. */
+  readonly databaseBytes: number;
+}
+
 /** What stands in the directory while an archive is being made starts with this. */
 export const temporaryPrefix = '.backup-tmp-';
 export const backupStepCount = 4;
@@ -83,27 +89,30 @@ export const backupStepCount = 4;
  * to end, packed, unpacked again and compared. The archive appears under its name when it is whole and on the disk.
  *
  * Needs room for the copy and the archive in the directory.
- * @returns bytes of the archive
+ * @returns how large the archive is
  */
-export async function writeBackup(job: BackupJob): Promise<number> {
+export async function writeBackup(job: BackupJob): Promise<BackupSizes> {
   const { directory, fileName, runtime, reporter } = job;
   const suffix = runtime.random.uint32().toString(16).padStart(8, '0');
   const work = join(directory, `${temporaryPrefix}${suffix}`);
   await mkdir(work, { recursive: true, mode: 0o700 });
   try {
-    const finished = await makeArchive(job, work);
+    const { finished, databaseBytes } = await makeArchive(job, work);
     reporter.check();
     const target = join(directory, fileName);
     const { size } = await stat(finished);
     await rename(finished, target);
     await directorySynced(directory);
-    return size;
+    return { archiveBytes: size, databaseBytes };
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
-async function makeArchive(job: BackupJob, work: string): Promise<string> {
+async function makeArchive(
+  job: BackupJob,
+  work: string,
+): Promise<{ readonly finished: string; readonly databaseBytes: number }> {
   const { engine, reporter, options } = job;
   const { signal } = reporter;
   reporter.step('copying', undefined);
@@ -133,11 +142,11 @@ async function makeArchive(job: BackupJob, work: string): Promise<string> {
   await rm(data);
   reporter.step('verifying', size);
   await requireSame(job, packed, files);
-  if (options.passphrase === undefined) return packed;
+  if (options.passphrase === undefined) return { finished: packed, databaseBytes: size };
   const encrypted = join(work, 'archive.encrypted');
   const { passphrase } = options;
   await encryptFile({ from: packed, to: encrypted, passphrase, signal });
-  return encrypted;
+  return { finished: encrypted, databaseBytes: size };
 }
 
 async function isTooDense({ settings }: BackupJob, path: string, size: number): Promise<boolean> {
