@@ -15,6 +15,8 @@ export interface LoadReport {
   readonly acknowledged: number;
   /** Given up after a minute of tries, or refused for good. */
   readonly failed: number;
+  /** What they were told: each distinct status and message with its count, the most frequent first. */
+  readonly refusals: readonly string[];
   readonly retried: number;
   /** Longest time between two acknowledged writes, in seconds. */
   readonly longestGapSeconds: number;
@@ -23,10 +25,11 @@ export interface LoadReport {
 /** Clients never had an error left after the retries that the documents ask for. */
 export function mustHaveServed(
   { report }: { report(text: string): void },
-  { longestGapSeconds, acknowledged, failed, retried }: LoadReport,
+  { longestGapSeconds, acknowledged, failed, refusals, retried }: LoadReport,
 ): void {
   report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes, ${retried} tried again`);
-  assert.equal(failed, 0, 'writes failed after all retries');
+  const told = refusals.slice(0, 5).join('; ');
+  assert.equal(failed, 0, `writes failed after all retries: ${told}`);
 }
 
 /** Starts the clients; resolves once writes are acknowledged. */
@@ -132,9 +135,11 @@ export class Load {
     const vanished = events.filter((event) => 'vanished' in event);
     assert.deepEqual(vanished.slice(0, 5), [], 'a reader saw records vanish');
     await this.#namespace.kubectl(['delete', 'pod', 'clients', '--wait=false']);
+    const failed = events.filter((event) => 'failed' in event);
     return {
       acknowledged: acknowledged.length,
-      failed: events.filter((event) => 'failed' in event).length,
+      failed: failed.length,
+      refusals: countedTexts(failed.map(({ status, message }) => `${status} ${message}`)),
       retried: events.filter((event) => 'retried' in event).length,
       longestGapSeconds: longestGap(acknowledged.map((event) => Number(event['at']))),
     };
@@ -157,6 +162,13 @@ export class Load {
       await pause(500);
     }
   }
+}
+
+function countedTexts(texts: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  const byCount = [...counts].toSorted(([, one], [, other]) => other - one);
+  return byCount.map(([text, count]) => `${count} times ${text}`);
 }
 
 function longestGap(times: readonly number[]): number {

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 import { onBehalfOf } from '#cluster/forwarding/forwarder.ts';
-import type { PeerAddress } from '#cluster/forwarding/peer-http.ts';
+import { addresseeHeader, type PeerAddress } from '#cluster/forwarding/peer-http.ts';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import {
   haForwardLeaderWaitTimeoutMs,
@@ -193,7 +193,7 @@ class Relay {
     this.#options.over();
   }
 
-  #connect({ host, port, isSecure }: PeerAddress): WebSocket {
+  #connect({ peer, host, port, isSecure }: PeerAddress): WebSocket {
     const { cluster, authorizer, client, settings } = this.#options;
     const { principal, requestId } = client;
     const trusted = isSecure ? cluster.http.trusted : undefined;
@@ -203,6 +203,7 @@ class Relay {
       ...(trusted && { ca: [...trusted] }),
       headers: {
         'x-request-id': requestId,
+        [addresseeHeader]: peer,
         ...onBehalfOf(principal, authorizer.rightsToLend(principal), {
           token: cluster.token.value,
           from: cluster.view.consensus.self,

@@ -15,6 +15,8 @@ export type DialMap = ReadonlyMap<string, string>;
 export type Dial =
   | {
       readonly kind: 'address';
+      /** Whom it is for: an address may have become another server's. */
+      readonly peer: PeerId;
       readonly host: string;
       readonly port: number;
       readonly isSecure: boolean;
@@ -69,8 +71,8 @@ export class PeerAddresses {
     this.#log = log;
   }
 
-  #mapped(address: string, isSecure: boolean): Dial {
-    return addressOf(this.#dialMap.get(address) ?? address, isSecure);
+  #mapped(peer: PeerId, address: string, isSecure: boolean): Dial {
+    return { ...addressOf(this.#dialMap.get(address) ?? address, isSecure), peer };
   }
 
   get #own(): OwnPorts {
@@ -136,11 +138,11 @@ export class PeerAddresses {
     if (peer === undefined) return refused(`server '${id}' is not known`);
     if (this.#own.https !== undefined) {
       const secure = this.addresses('https').get(id);
-      if (secure !== undefined) return this.#mapped(secure, true);
+      if (secure !== undefined) return this.#mapped(id, secure, true);
       this.#tellPlain(id);
     }
     const plain = this.addresses('http').get(id);
-    if (plain !== undefined) return this.#mapped(plain, false);
+    if (plain !== undefined) return this.#mapped(id, plain, false);
     const port = peer.http ?? this.#own.http;
     const others = this.known().filter(
       (other) =>
@@ -159,7 +161,7 @@ export class PeerAddresses {
     if (dial.kind === 'address' || self === undefined || peer === undefined) return dial;
     const port = peer.raftPort + (this.#own.http - self.raftPort);
     if (id === self.id || port < 1 || port > 65_535) return dial;
-    return { kind: 'address', host: unbracketed(peer.host), port, isSecure: false };
+    return { kind: 'address', peer: id, host: unbracketed(peer.host), port, isSecure: false };
   }
 
   #tell(protocol: Protocol, colliding: string): void {
@@ -219,7 +221,10 @@ function refused(reason: string): Dial {
   return { kind: 'refused', reason };
 }
 
-function addressOf(text: string, isSecure: boolean): Dial {
+function addressOf(
+  text: string,
+  isSecure: boolean,
+): Omit<Extract<Dial, { kind: 'address' }>, 'peer'> {
   const at = text.lastIndexOf(':');
   return {
     kind: 'address',

@@ -12,6 +12,9 @@ const https = process.getBuiltinModule('node:https');
 
 /** Connections to one server (ha.md 6.2 rule 6); further requests wait for one. */
 const connectionsMax = 32;
+/** Names the server that a request is for; any other one refuses it with 421 (RFC 9110, 15.5.20) and executes nothing of it. */
+export const addresseeHeader = 'x-service-forwarded-to';
+const misdirected = 421;
 /** Shorter than servers keep idle connections, so that none is used that the other side just closes. */
 const idleMs = 4000;
 
@@ -34,7 +37,7 @@ export interface PeerRequest {
 
 /** Why there is no answer. */
 export class PeerFailure extends Error {
-  /** Nothing of the request reached the other side, so nothing of it was executed. */
+  /** Nothing of the request reached the server that it is for, so nothing of it was executed. */
   readonly isUnsent: boolean;
 
   constructor(message: string, isUnsent: boolean) {
@@ -130,7 +133,7 @@ export class PeerHttp {
       port: to.port,
       method,
       path,
-      headers: { ...headers, ...length },
+      headers: { ...headers, ...length, [addresseeHeader]: to.peer },
       agent: to.isSecure ? this.#secure : this.#plain,
     };
     return to.isSecure ? https.request(options) : http.request(options);
@@ -219,8 +222,13 @@ class Asking {
       answer.destroy();
       return;
     }
+    const { readMs, to } = this.#options;
+    if (answer.statusCode === misdirected) {
+      // The connection ends with it: a name that means another address by now is looked up once more.
+      this.#refuse(`${to.host}:${to.port} is not server '${to.peer}'`);
+      return;
+    }
     this.#end();
-    const { readMs } = this.#options;
     answer.setTimeout(readMs, () => answer.destroy(new Error('the answer pauses')));
     this.#options.resolve({
       status: answer.statusCode ?? 502,
@@ -239,10 +247,19 @@ class Asking {
   }
 
   #fail(message: string): void {
+    this.#giveUp(message, !this.#isConnected);
+  }
+
+  /** Whoever is there has executed nothing. */
+  #refuse(message: string): void {
+    this.#giveUp(message, true);
+  }
+
+  #giveUp(message: string, isUnsent: boolean): void {
     if (this.#isOver) return;
     this.#end();
     this.#request.destroy();
-    this.#options.reject(new PeerFailure(message, !this.#isConnected));
+    this.#options.reject(new PeerFailure(message, isUnsent));
   }
 
   #end(): void {

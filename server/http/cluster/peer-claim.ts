@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
+import { addresseeHeader } from '#cluster/forwarding/peer-http.ts';
 import { errorSpecs } from '#core/errors.ts';
 import type { Principal } from '#core/principal.ts';
 import type { Refusal } from '../answer/errors.ts';
@@ -28,6 +29,9 @@ export function peerClaimOf(
     const claims = user !== undefined || headers['x-service-forwarded-to-leader'] !== undefined;
     return claims ? refused(tokenMissing) : none;
   }
+  const addressee = headers[addresseeHeader];
+  if (addressee !== undefined && addressee !== door.cluster?.view.consensus.self)
+    return refused(misdirected);
   if (door.cluster?.token.accepts(String(token)) !== true) return refused(wrongToken);
   if (isFromStranger(door.cluster, headers['x-service-forwarded-from'])) return refused(noMember);
   if (user === undefined) return { kind: 'peer', principal: undefined };
@@ -71,6 +75,16 @@ function refused(refusal: Refusal): PeerClaim {
   return { kind: 'refused', refusal };
 }
 
+/**
+ * Names outlive addresses: the address of a server that ended may be another one's, of this cluster or of a foreign one, while the
+ * sender has it still. It has to look again, on a new connection.
+ */
+const misdirected: Refusal = {
+  status: 421,
+  error: 'The request is for another server',
+  exception: errorSpecs.QuorumNotReached.exception,
+  headers: ['X-Service-Not-Executed', '1'],
+};
 const wrongToken: Refusal = {
   status: 403,
   error: 'Security error',

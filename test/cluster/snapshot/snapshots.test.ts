@@ -50,7 +50,7 @@ async function pair(changes: Changes = {}): Promise<Pair> {
     new SnapshotInstaller({
       directory: join(root, 'fetched'),
       databases: () => to.databases,
-      dial: () => ({ kind: 'address', host: '127.0.0.1', port: 1, isSecure: false }),
+      dial: () => ({ kind: 'address', peer: 'one', host: '127.0.0.1', port: 1, isSecure: false }),
       http: () => ({
         ask: async () => {
           const archive = await open();
