@@ -209,6 +209,8 @@ export interface OpenOptions {
   readonly mapSizeBytes: number;
   /** Read transactions that may be open at once. */
   readonly readersMax: number;
+  /** By a thread beside the one that writes, which has it open and gives the environment to both. */
+  readonly isReader?: boolean;
 }
 
 /** The highest key of a store as the newest transaction left it; empty when there is none. */
@@ -239,9 +241,12 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
       readKey: (source: Uint8Array, start: number, end: number) => sink.append(source, start, end),
     },
   };
-  requireEnvironmentFile(options.directory);
-  reserveLockFile(options.directory, options.readersMax);
-  const isCopy = isUntouchedCopy(options.directory);
+  const isReader = options.isReader === true;
+  if (!isReader) {
+    requireEnvironmentFile(options.directory);
+    reserveLockFile(options.directory, options.readersMax);
+  }
+  const isCopy = !isReader && isUntouchedCopy(options.directory);
   // Not all of these are in the published types.
   const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
     path: options.directory,
@@ -256,6 +261,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
     pageSize: 4096,
     maxDbs: 32,
     maxReaders: options.readersMax,
+    readOnly: isReader,
     ...codec,
   };
   try {

@@ -61,6 +61,13 @@ export class AdjacencyCache {
     buckets?.[bucketOf(vertex)]?.set(positionOf(vertex), undefined);
   }
 
+  clear(): void {
+    this.#tables.clear();
+    this.#filed = [];
+    this.#gone = 0;
+    this.#bytes = 0;
+  }
+
   removeType(type: TypeId): void {
     this.#tables.delete(type * 2);
     this.#tables.delete(type * 2 + 1);

@@ -59,6 +59,8 @@ export class StateReader {
   readonly entryCounts = new Map<IndexId, Versioned<number>>();
   /** LSN of the last change of adjacency by edge type, since the engine was opened. */
   readonly listsChanged = new Map<TypeId, LogIndex>();
+  /** As `listsChanged`, of all types that have none. */
+  #listsSince = 0 as LogIndex;
   readonly #numbers = new ListMemory();
   readonly #blkKey = new BlkKey();
   readonly #adjKey = new AdjKey();
@@ -92,6 +94,13 @@ export class StateReader {
       id,
       old?.replacedBy(count, since, heldIndex) ?? new Versioned(count, since),
     );
+  }
+
+  /** Lists and unique keys may have changed with the state `since`, by whoever writes: nothing that is kept of them holds. */
+  forgetEntries(since: LogIndex): void {
+    this.lists.clear();
+    this.uniqueEntries.clear();
+    this.#listsSince = since;
   }
 
   entryCount(reader: PinnedReader, index: IndexId): number {
@@ -213,7 +222,7 @@ export class StateReader {
     const count = chunkDegree(window.view, window.base);
     if (count === 0) return noEdges;
     const last = chunkLast(window.view, window.base);
-    const since = this.listsChanged.get(type) ?? (0 as LogIndex);
+    const since = this.listsChanged.get(type) ?? this.#listsSince;
     const { edges, vertices } = this.#numbers.take(count);
     let at = 0;
     for (let chunk = 0; chunk <= last; chunk++) {
