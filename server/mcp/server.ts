@@ -6,7 +6,7 @@ import { instructionsFor } from './content/instructions.ts';
 import { getPrompt, listPrompts, promptsOf } from './content/prompts.ts';
 import { listResources, readResource } from './content/resources.ts';
 import { errorText, isObject, resultText, rpcCode, RpcFailure } from './protocol/json-rpc.ts';
-import { type Json, joined, quoted } from './protocol/long-json.ts';
+import { type Json, joined, lengthOf, type Pieces, quoted } from './protocol/long-json.ts';
 import { requestOf, type RpcRequest } from './protocol/message.ts';
 import { isToolName } from './policy/tool-names.ts';
 import { Arguments } from './tools/arguments.ts';
@@ -152,8 +152,9 @@ export class McpServer {
     const told = { rows: 0 };
     try {
       const text = await this.#run(name, given, caller, told);
-      this.#budgets.gave(caller.principal.name, { rows: told.rows, bytes: text.length });
-      this.#meter.observe(name, 'ok', { rows: told.rows, characters: text.length });
+      const length = lengthOf(text);
+      this.#budgets.gave(caller.principal.name, { rows: told.rows, bytes: length });
+      this.#meter.observe(name, 'ok', { rows: told.rows, characters: length });
       this.#audit({ name, given, rows: told.rows, hasFailed: false }, caller);
       return toolResult(text, { isError: false });
     } catch (error) {
@@ -169,7 +170,7 @@ export class McpServer {
     given: ValueMap,
     caller: Caller,
     told: { rows: number },
-  ): Promise<string> | string {
+  ): Promise<Pieces> | Pieces {
     const server = this.#surroundings;
     const tool = isToolName(name) ? toolNamed(name) : undefined;
     if (tool === undefined) throw new ToolFailure(`Unknown tool: ${name.slice(0, 200)}`);
@@ -231,7 +232,7 @@ export class McpServer {
   }
 }
 
-function toolResult(text: string, { isError }: { readonly isError: boolean }): Json {
+function toolResult(text: Pieces, { isError }: { readonly isError: boolean }): Json {
   return joined('{"content":[{"type":"text","text":', quoted(text), `}],"isError":${isError}}`);
 }
 

@@ -37,6 +37,18 @@ test('a long statement gives others a turn between the steps of its compilation'
   assert.ok(turnCount >= 4, `${turnCount} turns`);
 });
 
+test('a long statement of a script does so, too', async (context) => {
+  let turnCount = 0;
+  const database = await setUp(context, () => {
+    turnCount += 1;
+  });
+  // Parsing a script is one step, and so is its first statement without pauses.
+  turnCount = 0;
+  const rows = await database.run(`LET $a = ${longText}; RETURN $a;`, {}, {}, 'sqlscript');
+  assert.equal(rows.length, 1);
+  assert.ok(turnCount >= 4, `${turnCount} turns`);
+});
+
 test('a long statement that writes is executed once', async (context) => {
   const database = await setUp(context);
   await database.run(`UPDATE Person SET n = ifnull(n, 0) + 1 WHERE ${terms.join(' OR ')}`);

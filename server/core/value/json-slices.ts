@@ -99,7 +99,7 @@ const { latin1Slice, utf8Slice } = Buffer.prototype as unknown as {
 };
 
 /** The end itself, or a little before it, so that no character is cut. */
-function characterEnd(bytes: Uint8Array, end: number): number {
+export function characterEnd(bytes: Uint8Array, end: number): number {
   if (end >= bytes.length) return bytes.length;
   let at = end;
   while (at > end - 4 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at -= 1;

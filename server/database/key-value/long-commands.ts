@@ -28,15 +28,37 @@ export async function runLong(
   around: { readonly store: KeyValueStore; readonly locate: LocateSpace; readonly pace: Pace },
 ): Promise<Reply> {
   const { store, pace } = around;
-  const located: { readonly keys: KeySpace; readonly key: ByteText }[] = [];
-  const spaces = new Set<KeySpace>();
+  const located = new LocatedKeys();
   for (let at = 0; at < command.keys.length; at += 1) {
-    const one = around.locate(command.keys[at] as ByteText, touchOf(command));
-    spaces.add(one.keys);
-    located.push(one);
+    located.add(around.locate(command.keys[at] as ByteText, touchOf(command)));
     if (at % keysPerLook === 0 && pace.isSpent) await pace.pause();
   }
-  return store.alone(spaces, () => counted(command, (at) => located[at] as Located, pace));
+  return store.alone(located.spaces, () => counted(command, (at) => located.at(at), pace));
+}
+
+/** Where each key lives. A million little objects beside the keys would be collected in one turn. */
+class LocatedKeys {
+  readonly spaces = new Set<KeySpace>();
+  readonly #keys: ByteText[] = [];
+  /** Of each key; undefined while they are all of one. */
+  #spaces: KeySpace[] | undefined;
+  #only: KeySpace | undefined;
+
+  add({ keys, key }: ReturnType<LocateSpace>): void {
+    this.spaces.add(keys);
+    this.#only ??= keys;
+    if (this.#spaces === undefined && keys !== this.#only)
+      this.#spaces = this.#keys.map(() => this.#only as KeySpace);
+    this.#spaces?.push(keys);
+    this.#keys.push(key);
+  }
+
+  at(place: number): Located {
+    return {
+      keys: (this.#spaces?.[place] ?? this.#only) as KeySpace,
+      key: this.#keys[place] ?? '',
+    };
+  }
 }
 
 /** As `runLong` inside of a block, whose changes nobody sees yet. */

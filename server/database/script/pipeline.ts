@@ -21,7 +21,9 @@ import { type Pace, type PartRows, ScriptRunner, type ScriptRows } from './runne
 import { ScriptTransactions, type TransactionHost } from './transaction.ts';
 import { ScriptVariables } from './variables.ts';
 import type { ExplainedPlan, ResultBatch, RunOptions, Statement } from '../session.ts';
+import type { CompileSteps } from '../statement/compile-steps.ts';
 import type { StatementCompiler } from '../statement/compiler.ts';
+import { completedInTurns, isLongText } from '../statement/prepared-texts.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
 import type { StatementWatch } from '../bounds/statement-watch.ts';
 import type { RecordGuard } from '../bounds/record-guard.ts';
@@ -177,12 +179,37 @@ class PartRunner {
   }
 
   run(part: Part, keeps: number | 'taken'): PartRows | Promise<PartRows> {
+    const steps = this.#longCompilation(part);
+    if (steps === undefined) return this.#run(part, keeps);
+    const { options } = this.#order;
+    return completedInTurns(steps, this.#services.runtime, options).then((compiled) =>
+      this.#run(part, keeps, compiled),
+    );
+  }
+
+  /** Of a script of a long text, which may have long statements; undefined when there is nothing to compile. */
+  #longCompilation(part: Part): CompileSteps<CompiledStatement> | undefined {
+    const { script, statement } = this.#order;
+    if (!isLongText(statement.text)) return undefined;
+    const { transactions, variables } = this.#state;
+    const view = transactions.current;
+    if (script.known(part, view, variables) !== undefined) return undefined;
+    const { parameters } = statement;
+    return this.#services.compiler.partSteps(script, part, { view, variables, parameters });
+  }
+
+  /** @param prepared the part, compiled just now */
+  #run(
+    part: Part,
+    keeps: number | 'taken',
+    prepared?: CompiledStatement,
+  ): PartRows | Promise<PartRows> {
     const { transactions, variables } = this.#state;
     const { script, statement, options } = this.#order;
     const { compiler, authorize } = this.#services;
     const { parameters } = statement;
     const view = transactions.current;
-    let compiled = compiler.compiledPart(script, part, { view, variables, parameters });
+    let compiled = prepared ?? compiler.compiledPart(script, part, { view, variables, parameters });
     if (!compiled.isPure) {
       transactions.beginStatement();
       // The state that the statement sees may have another schema.

@@ -125,12 +125,23 @@ export class StatementCompiler {
    * @param names those that the script assigns
    */
   compiledPart(script: CompiledScript, part: Part, context: PartContext): CompiledStatement {
-    const { view, variables } = context;
-    const known = script.known(part, view, variables);
-    if (known !== undefined) return known;
+    return (
+      script.known(part, context.view, context.variables) ??
+      completed(this.partSteps(script, part, context))
+    );
+  }
+
+  /** What `compiledPart` does for a part that is not known, step by step. The view must stay open meanwhile. */
+  *partSteps(
+    script: CompiledScript,
+    part: Part,
+    context: PartContext,
+  ): CompileSteps<CompiledStatement> {
+    const { view } = context;
     const asked: [string, Value][] = [];
     const program = part.analyze(this.#contextOfPart(script, context, asked));
-    const compiled = completed(this.#plan(program, view));
+    yield;
+    const compiled = yield* this.#plan(program, view);
     if (program.dependsOnParameters !== true) script.remember(part, { compiled, asked });
     return compiled;
   }

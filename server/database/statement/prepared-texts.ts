@@ -1,7 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
-import { completedWithPauses } from './compile-steps.ts';
+import { type CompileSteps, completedWithPauses } from './compile-steps.ts';
 import type { RunOptions, Statement } from '../session.ts';
 import type { StatementCompiler } from './compiler.ts';
 
@@ -29,19 +29,27 @@ export async function prepareLongText(
     readonly runtime: Runtime;
   },
 ): Promise<{ release(): void }> {
-  const { options } = surroundings;
-  const { clock, timers } = surroundings.runtime;
+  const { options, runtime } = surroundings;
   using view = surroundings.view();
   if (compiler.isKnown(statement, view)) return nothingToRelease;
+  const compiled = await completedInTurns(compiler.steps(statement, view), runtime, options);
+  const release = compiler.keepForNow(statement, compiled);
+  return { release };
+}
+
+/** All steps, giving the others a turn now and then. @throws DatabaseError `Cancelled` when the client leaves meanwhile */
+export function completedInTurns<T>(
+  steps: CompileSteps<T>,
+  { clock, timers }: Pick<Runtime, 'clock' | 'timers'>,
+  { signal }: Pick<RunOptions, 'signal'>,
+): Promise<T> {
   let startedMs = clock.monotonicMs();
-  const compiled = await completedWithPauses(compiler.steps(statement, view), async () => {
+  return completedWithPauses(steps, async () => {
     if (clock.monotonicMs() - startedMs < sliceMs) return;
     await timers.yield();
     startedMs = clock.monotonicMs();
-    if (options.signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
+    if (signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
   });
-  const release = compiler.keepForNow(statement, compiled);
-  return { release };
 }
 
 const nothingToRelease = { release(): void {} };

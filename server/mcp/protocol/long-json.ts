@@ -1,16 +1,19 @@
-import type { Slices } from '#core/value/json-slices.ts';
+import { characterEnd, type Slices } from '#core/value/json-slices.ts';
 
 /*
  * JSON of answers. Most are short texts; a long string in one (an id, an address that is told back, the text of a prompt, rows of
  * a tool) stands in it as it is, and is quoted when it is written, with pauses.
  */
 
-/** A string that is written as a JSON string. */
-export class Quoted {
-  readonly text: string;
+/** A text, or the pieces of a long one, which nobody puts together. */
+export type Pieces = string | readonly string[];
 
-  constructor(text: string) {
-    this.text = text;
+/** A text that is written as one JSON string. */
+export class Quoted {
+  readonly pieces: readonly string[];
+
+  constructor(pieces: readonly string[]) {
+    this.pieces = pieces;
   }
 }
 
@@ -19,8 +22,32 @@ export type Json = string | readonly (string | Quoted)[];
 /** Longer strings are quoted with pauses: some 100 microseconds. */
 const quotedAtOnceMax = 64 * 1024;
 
-export function quoted(text: string): Json {
-  return text.length > quotedAtOnceMax ? [new Quoted(text)] : JSON.stringify(text);
+export function quoted(text: Pieces): Json {
+  if (typeof text !== 'string') return [new Quoted(text)];
+  return text.length > quotedAtOnceMax ? [new Quoted([text])] : JSON.stringify(text);
+}
+
+/** One text of several, which stays in pieces if one of them does. */
+export function concatenated(...texts: readonly Pieces[]): Pieces {
+  return texts.every((text) => typeof text === 'string') ? texts.join('') : texts.flat();
+}
+
+export function lengthOf(text: Pieces): number {
+  if (typeof text === 'string') return text.length;
+  return text.reduce((length, piece) => length + piece.length, 0);
+}
+
+/** The text of valid UTF-8, in pieces where it is long. */
+export async function decoded(bytes: Buffer, slices: Slices): Promise<Pieces> {
+  if (bytes.length <= quotedAtOnceMax) return bytes.toString('utf8');
+  const pieces: string[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = characterEnd(bytes, at + quotedAtOnceMax);
+    pieces.push(bytes.toString('utf8', at, end));
+    at = end;
+    if (slices.isSpent) await slices.pause();
+  }
+  return pieces;
 }
 
 export function joined(...parts: readonly Json[]): Json {
@@ -35,17 +62,19 @@ export async function* bytesOf(json: Json, slices: Slices): AsyncGenerator<Uint8
   }
   for (const part of json) {
     if (typeof part === 'string') yield Buffer.from(part);
-    else yield* quotedBytes(part.text, slices);
+    else yield* quotedBytes(part, slices);
   }
 }
 
-async function* quotedBytes(text: string, slices: Slices): AsyncGenerator<Uint8Array> {
+async function* quotedBytes({ pieces }: Quoted, slices: Slices): AsyncGenerator<Uint8Array> {
   yield Buffer.from('"');
-  for (let at = 0; at < text.length; at += quotedAtOnceMax) {
-    // Half of a character at a border is escaped on both sides, which JSON reads as the whole one.
-    const piece = JSON.stringify(text.slice(at, at + quotedAtOnceMax));
-    yield Buffer.from(piece.slice(1, -1));
-    if (slices.isSpent) await slices.pause();
+  for (const text of pieces) {
+    for (let at = 0; at < text.length; at += quotedAtOnceMax) {
+      // Half of a character at a border is escaped on both sides, which JSON reads as the whole one.
+      const piece = JSON.stringify(text.slice(at, at + quotedAtOnceMax));
+      yield Buffer.from(piece.slice(1, -1));
+      if (slices.isSpent) await slices.pause();
+    }
   }
   yield Buffer.from('"');
 }

@@ -1,4 +1,7 @@
+import type { Slices } from '#core/value/json-slices.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { schemaTypes } from '../content/schema-document.ts';
+import { concatenated, type Pieces } from '../protocol/long-json.ts';
 import { quotedName } from './arguments.ts';
 import { jsonRows } from './statement-rows.ts';
 import { ToolFailure } from './tool-failure.ts';
@@ -7,6 +10,8 @@ import { databaseArgument, objectSchema, reads, type Tool, type ToolCall } from 
 const typesMax = 20;
 const limitBounds = { min: 1, max: 20 };
 const limitDefault = 3;
+/** Some 100 microseconds. */
+const namesPerLook = 512;
 
 export const sampleRecords: Tool = {
   name: 'sample_records',
@@ -37,7 +42,7 @@ export const sampleRecords: Tool = {
     const database = call.arguments.requiredText('database');
     const wanted = call.arguments.texts('types') ?? [];
     const limit = call.arguments.integer('limit', limitBounds) ?? limitDefault;
-    const distinct = [...new Set(wanted)];
+    const distinct = await distinctOf(wanted, new SliceTimer(call.server.runtime));
     if (distinct.length > typesMax)
       throw new ToolFailure(
         `'types' holds ${distinct.length} types, at most ${typesMax} are allowed`,
@@ -50,18 +55,31 @@ export const sampleRecords: Tool = {
         throw new ToolFailure(`Type '${name}' does not exist in database '${database}'`);
     const chosen = distinct.length > 0 ? distinct : eligible.slice(0, typesMax);
     const { samples, count } = await samplesOf(call, { database, chosen, limit });
-    return `{"samples":{${samples.join(',')}},"sampledTypes":${chosen.length},"availableTypes":${
-      eligible.length
-    },"recordsReturned":${count},"truncated":${distinct.length === 0 && eligible.length > typesMax}}`;
+    const truncated = distinct.length === 0 && eligible.length > typesMax;
+    return concatenated(
+      '{"samples":{',
+      ...samples,
+      `},"sampledTypes":${chosen.length},"availableTypes":${eligible.length},"recordsReturned":${count},"truncated":${truncated}}`,
+    );
   },
 };
+
+/** With pauses: there may be as many as a body holds. */
+async function distinctOf(names: readonly string[], slices: Slices): Promise<readonly string[]> {
+  const distinct = new Set<string>();
+  for (const name of names) {
+    distinct.add(name);
+    if (distinct.size % namesPerLook === 0 && slices.isSpent) await slices.pause();
+  }
+  return [...distinct];
+}
 
 async function samplesOf(
   call: ToolCall,
   asked: { readonly database: string; readonly chosen: readonly string[]; readonly limit: number },
-): Promise<{ readonly samples: readonly string[]; readonly count: number }> {
+): Promise<{ readonly samples: readonly Pieces[]; readonly count: number }> {
   const { database, chosen, limit } = asked;
-  const samples: string[] = [];
+  const samples: Pieces[] = [];
   let count = 0;
   for (const name of chosen) {
     const rows = await jsonRows(call, {
@@ -71,7 +89,7 @@ async function samplesOf(
       mustRead: true,
       rowCountMax: limit,
     });
-    samples.push(`${JSON.stringify(name)}:${rows.json}`);
+    samples.push(`${samples.length > 0 ? ',' : ''}${JSON.stringify(name)}:`, rows.json);
     count += rows.count;
   }
   return { samples, count };

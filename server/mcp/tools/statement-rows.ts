@@ -1,5 +1,6 @@
 import { mcpMaxResultSize } from '#config/mcp-settings.ts';
 import type { Effect } from '#core/effects.ts';
+import type { Slices } from '#core/value/json-slices.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { RenderedRows, ResultStream, RunOptions } from '#database/session.ts';
 import { planFields } from '#http/answer/explained-plan.ts';
@@ -9,12 +10,15 @@ import { statementParameters } from '#http/request/typed-parameters.ts';
 import { JsonRowRenderer } from '#http/serializers/json-row-renderer.ts';
 import { ColumnTemplates, recordSerializer } from '#http/serializers/record.ts';
 import { bareFrame } from '#http/serializers/row-serializer.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
+import { decoded, type Pieces } from '../protocol/long-json.ts';
 import { ToolFailure } from './tool-failure.ts';
 import { tellRows, type ToolCall } from './tool.ts';
 
 const names = new NameCache();
 const templates = new ColumnTemplates();
-const rowsPerCheck = 64;
+/** Some 100 microseconds of ordinary rows. */
+const rowsPerCheck = 16;
 const firstCapacity = 1024;
 const parameterDepthMax = 64;
 
@@ -33,7 +37,7 @@ export interface ToolStatement {
 
 export interface JsonRows {
   /** A JSON array. */
-  readonly json: string;
+  readonly json: Pieces;
   readonly count: number;
   /** The plan of an EXPLAIN or PROFILE and `warnings` (house decision 80), each behind a comma. */
   readonly told: string;
@@ -55,15 +59,16 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
     const serializer = recordSerializer(stream.shape, options, templates);
     const bytesMax = call.server.settings.get(mcpMaxResultSize);
     const rows = stream.rendered(new JsonRowRenderer(writer, serializer, 'list'), most);
+    const slices = new SliceTimer(call.server.runtime);
     writer.ascii('[');
-    await writeAll(rows, () => requireRoom(writer, bytesMax));
+    await writeAll(rows, slices, () => requireRoom(writer, bytesMax));
     writer.ascii(']');
     const count = rows.rowCount;
     tellRows(call, count);
     const { warnings, explain } = stream.summary();
     const plan = explain === undefined ? '' : planFields(explain);
     return {
-      json: writer.take(0).toString('utf8'),
+      json: await decoded(writer.take(0), slices),
       count,
       told: warnings === undefined ? plan : `${plan},"warnings":${JSON.stringify(warnings)}`,
     };
@@ -128,12 +133,17 @@ export function rowsAllowed({ server, caller }: ToolCall, database: string, aske
 }
 
 /** @param check called as often as some bytes were written */
-async function writeAll(rows: RenderedRows, check: () => void): Promise<void> {
+async function writeAll(rows: RenderedRows, slices: Slices, check: () => void): Promise<void> {
   for (;;) {
     const pause = rows.write({ bytes: pieceBytes, rows: rowsPerCheck });
     check();
     if (pause === 'end') return;
-    if (pause === 'long') for (const _ of rows.longRow()) check();
+    if (slices.isSpent) await slices.pause();
+    if (pause === 'long')
+      for (const _ of rows.longRow()) {
+        check();
+        if (slices.isSpent) await slices.pause();
+      }
     if (pause === 'batch' && !(await rows.pull())) return;
   }
 }

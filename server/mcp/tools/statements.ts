@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { concatenated } from '../protocol/long-json.ts';
 import type { Arguments } from './arguments.ts';
 import { jsonRows, parametersOf } from './statement-rows.ts';
 import { ToolFailure } from './tool-failure.ts';
@@ -51,7 +52,7 @@ export const query: Tool = {
     call.server.policy.requireDatabase(call.caller.principal, statement.database, ['allowReads']);
     try {
       const { json, count, told } = await jsonRows(call, { ...statement, mustRead: true });
-      return `{"records":${json},"count":${count}${told}}`;
+      return concatenated('{"records":', json, `,"count":${count}${told}}`);
     } catch (error) {
       if (error instanceof DatabaseError && error.code === 'NotIdempotent')
         throw new ToolFailure(isWrite);
@@ -77,6 +78,6 @@ export const executeCommand: Tool = {
       mustRead: false,
       judge: (effects) => policy.judge(database, effects),
     });
-    return `{"records":${json},"count":${count}${told}}`;
+    return concatenated('{"records":', json, `,"count":${count}${told}}`);
   },
 };

@@ -1,5 +1,6 @@
 import type { Principal } from '#core/principal.ts';
 import type { Door } from '#http/door.ts';
+import type { Pieces } from '../protocol/long-json.ts';
 import type { Flag } from '../policy/configuration.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ToolName } from '../policy/tool-names.ts';
@@ -58,7 +59,7 @@ export interface Tool {
   /** Flags that every call needs, whatever it does; prompts ask for them, too. */
   readonly needs: readonly Flag[];
   /** @returns JSON text. @throws ToolFailure, DatabaseError: their messages are the answer */
-  run(call: ToolCall): Promise<string> | string;
+  run(call: ToolCall): Promise<Pieces> | Pieces;
 }
 
 export const reads = {

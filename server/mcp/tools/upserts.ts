@@ -1,6 +1,7 @@
 import type { Value, ValueMap } from '#core/value/value.ts';
 import { schemaTypes } from '../content/schema-document.ts';
 import { isObject } from '../protocol/json-rpc.ts';
+import { concatenated, type Pieces } from '../protocol/long-json.ts';
 import { type Arguments, quotedName } from './arguments.ts';
 import { jsonRows, parametersOf } from './statement-rows.ts';
 import { ToolFailure } from './tool-failure.ts';
@@ -136,7 +137,7 @@ class UpsertScript {
     this.#steps.push(`LET ${variable} = UPDATE ${variable} MERGE :${parameter} RETURN AFTER`);
   }
 
-  async run(call: ToolCall, database: string, result: string): Promise<string> {
+  async run(call: ToolCall, database: string, result: string): Promise<Pieces> {
     const { json, count } = await jsonRows(call, {
       database,
       language: 'sqlscript',
@@ -145,7 +146,7 @@ class UpsertScript {
       mustRead: false,
       rowCountMax: 1,
     });
-    return `{"records":${json},"count":${count}}`;
+    return concatenated('{"records":', json, `,"count":${count}}`);
   }
 
   #variable(): string {
