@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Namespace } from './objects.ts';
+import { type KubernetesObject, type Namespace, valueAt } from './objects.ts';
 import { run } from './programs.ts';
 import { secretsOf } from './leaks.ts';
 
@@ -49,13 +49,21 @@ export async function keepEvidence(
   const logs = ['logs', '-l', 'app.kubernetes.io/name=polyad-operator', '--prefix', '--tail=5000'];
   await save('operator.log', operator, logs);
   await save('operator-previous.log', operator, [...logs, '--previous']);
-  for (const { metadata } of await scenario.list('pods').catch(() => [])) {
-    const words = ['logs', metadata.name, '--all-containers', '--prefix'];
-    await save(`${metadata.name}.log`, scenario, words);
-    await save(`${metadata.name}-previous.log`, scenario, [...words, '--previous']);
-  }
+  for (const pod of await scenario.list('pods').catch(() => []))
+    for (const container of containersOf(pod)) {
+      // One by one: asked together, a container that never ended hides the last words of those that did.
+      const words = ['logs', pod.metadata.name, '-c', container];
+      await save(`${pod.metadata.name}.${container}.log`, scenario, words);
+      const before = await scenario.tryKubectl([...words, '--previous']);
+      if (before.isGood) keep(`${pod.metadata.name}.${container}-previous.log`, before.output);
+    }
   const nodes = await run('kubectl', ['describe', 'nodes']);
   keep('nodes.txt', nodes.output);
   const versions = await run('kubectl', ['version', '-o', 'json']);
   keep('versions.json', versions.output);
+}
+
+function containersOf(pod: KubernetesObject): readonly string[] {
+  const lists = ['spec.initContainers', 'spec.containers'].map((path) => valueAt(pod, path) ?? []);
+  return (lists as { readonly name: string }[][]).flat().map(({ name }) => name);
 }

@@ -14,6 +14,13 @@ const first = ['mcp-config.json'] as const;
 export const directoryMode = 0o770;
 const fileMode = 0o660;
 
+/**
+ * What every server in a pod starts with unless it is told otherwise: a pod that is deleted without grace has a successor while its
+ * container still ends, on the same volume. Set here, since this comes from the server's own image: one of an earlier version
+ * would refuse a setting that it does not know.
+ */
+const podSettings = { 'service.server.directoryLockTimeout': '30000' } as const;
+
 export interface ConfigInputs {
   /** The data volume as a whole. */
   readonly volume: string;
@@ -43,8 +50,8 @@ export async function installFiles(inputs: ConfigInputs): Promise<void> {
 
 async function contentOf(inputs: ConfigInputs, name: string): Promise<string> {
   const text = await read(inputs, name);
-  if (name !== 'service.json' || inputs.settings === undefined) return text;
-  const settings = { ...(JSON.parse(text) as object), ...inputs.settings };
+  if (name !== 'service.json') return text;
+  const settings = { ...podSettings, ...(JSON.parse(text) as object), ...inputs.settings };
   return `${JSON.stringify(settings, undefined, 2)}\n`;
 }
 

@@ -125,6 +125,14 @@ export const serverShutdownTimeout = integerSetting('server.shutdownTimeout', {
   default: 60_000,
   description: 'Longest wait for running requests when the server stops (ms)',
 });
+export const serverDirectoryLockTimeout = integerSetting('server.directoryLockTimeout', {
+  default: 0,
+  min: 0,
+  max: 600_000,
+  description:
+    'Longest wait at a start for another process that has the directories and is about to end (ms); 0: it is an error at once',
+  reload: 'restart',
+});
 export const serverReadinessRequiresHA = booleanSetting('server.readinessRequiresHA', {
   default: false,
   description: 'Readiness waits until the node is part of its cluster',

@@ -52,6 +52,7 @@ import { handOverStep, openDoorOfCluster, openToken } from './cluster-door.ts';
 import { SnapshotPlan, type SnapshotSources } from './cluster-snapshots.ts';
 import { VerifyPlan } from './cluster-verify.ts';
 import { consensusOptions, liveConsensusOptions, watchRaftTls } from './consensus-options.ts';
+import { lockDirectory } from './directory-lock.ts';
 import type { Ground } from './ground.ts';
 import type { Security } from './security.ts';
 
@@ -358,6 +359,9 @@ export class ClusterPlan {
       nowMs: systemRuntime.clock.now(),
       warn: (text) => log.warn(text),
     });
+    makeDirectories(options.directory, 0o750);
+    const tell = (text: string) => log.warn(text);
+    await lockDirectory(options.directory, settings, { ...systemRuntime, tell });
     collectWithoutHelpers();
     try {
       const consensus = await WorkerConsensus.start(options, {

@@ -11,8 +11,8 @@ import type { Log } from '#core/log.ts';
 import { makeDirectories } from '#platform/files.ts';
 import { LogSink } from '#platform/log-sink.ts';
 import { createLog } from '#platform/pino-log.ts';
-import { ProcessLock } from '#platform/process-lock.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import { lockDirectory } from './directory-lock.ts';
 
 const internalErrorCode = 70;
 
@@ -37,11 +37,12 @@ export function readSettings(commandLine: readonly string[]) {
 }
 
 /** Directories, the lock on them, the log and the event log. */
-export function prepareGround(settings: Settings): Ground {
+export async function prepareGround(settings: Settings): Promise<Ground> {
   const paths = serverPaths(settings);
   for (const path of [paths.config, paths.databases, paths.backups]) makeDirectory(path);
-  const lock = ProcessLock.acquire(join(paths.databases, '.server.lock'));
-  process.on('exit', () => lock.release());
+  // Before there is a log: its file may be the other process's still.
+  const tell = (text: string) => console.error(`polyad: ${text}`);
+  await lockDirectory(paths.databases, settings, { ...systemRuntime, tell });
   const sink = new LogSink(paths.logs, (lines) => process.stdout.write(lines));
   process.on('exit', () => sink.flush());
   const { clock } = systemRuntime;

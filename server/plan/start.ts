@@ -63,7 +63,7 @@ export async function startServer(
       'InvalidSetting',
       `${serverRootPassword.key} must be set: over standard input the tool server works as root`,
     );
-  const ground = prepareGround(settings);
+  const ground = await prepareGround(settings);
   for (const warning of warnings) ground.events.report('WARNING', 'Server', warning);
   const security = await openSecurity(ground, switches.includes('--prompt-password'));
   await serve(ground, security, protocolOutput);

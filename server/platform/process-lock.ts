@@ -15,6 +15,14 @@ import { DatabaseError } from '#core/errors.ts';
 import { isErrno } from './files.ts';
 import { giveKernelLock, takeKernelLock } from './kernel-lock.ts';
 
+/** Its name in a directory that one process uses; `isLockFile` tells it and its kin. */
+export const lockFileName = '.server.lock';
+
+/** Whoever empties a directory leaves them: a file of the kernel's lock that is taken away locks nothing any more. */
+export function isLockFile(name: string): boolean {
+  return name.startsWith(lockFileName);
+}
+
 /**
  * That one process uses a directory (security.md 9.11: the caches of two processes would contradict each other). The kernel
  * holds the lock, on a file beside this one (`kernel-lock.ts`), so that two containers on one volume exclude each other. The file
@@ -30,16 +38,27 @@ export class ProcessLock {
 
   /** @throws DatabaseError `InvalidSetting` when another living process holds the lock */
   static acquire(path: string): ProcessLock {
-    if (takeKernelLock(kernelPathOf(path)) === false) throw heldBy(namedHolder(path), path);
+    const taken = ProcessLock.take(path);
+    if (taken instanceof ProcessLock) return taken;
+    throw taken;
+  }
+
+  /**
+   * @returns the lock, or what is to be said when another living process holds it
+   * @throws DatabaseError `InvalidSetting` when it cannot be written
+   */
+  static take(path: string): ProcessLock | DatabaseError {
+    if (takeKernelLock(kernelPathOf(path)) === false) return heldBy(namedHolder(path), path);
+    let taken: ProcessLock | DatabaseError | undefined;
     try {
-      return ProcessLock.#write(path);
-    } catch (error) {
-      giveKernelLock(kernelPathOf(path));
-      throw error;
+      taken = ProcessLock.#write(path);
+      return taken;
+    } finally {
+      if (!(taken instanceof ProcessLock)) giveKernelLock(kernelPathOf(path));
     }
   }
 
-  static #write(path: string): ProcessLock {
+  static #write(path: string): ProcessLock | DatabaseError {
     const own = JSON.stringify(identityOf(process.pid));
     const temporary = `${path}.${process.pid}`;
     try {
@@ -58,7 +77,7 @@ export class ProcessLock {
           if (!isErrno(error, 'EEXIST')) throw error;
         }
         const holder = livingHolder(path);
-        if (holder !== undefined) throw heldBy(`process ${holder}`, path);
+        if (holder !== undefined) return heldBy(`process ${holder}`, path);
         setAside(path);
       }
     } finally {
@@ -136,7 +155,7 @@ function setAside(path: string): void {
 
 interface Identity {
   readonly pid: number;
-  /** Clock ticks since the machine started; undefined where the system does not tell. */
+  /** Which start of the machine, and clock ticks since it; undefined where the system does not tell. */
   readonly startedAt: string | undefined;
   readonly host: string;
 }
@@ -153,7 +172,8 @@ function startTimeOf(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+    const ticks = fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+    return ticks && `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${ticks}`;
   } catch {
     return undefined;
   }

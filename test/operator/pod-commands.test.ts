@@ -60,11 +60,13 @@ describe('files of a pod', () => {
   it('are replaced at each start, and removed when they are taken back', async () => {
     const inputs = setUp({ 'service.json': '{"a":1}', 'backup.json': '{}' });
     await installFiles(inputs);
-    assert.equal(config(inputs.volume, 'service.json'), '{"a":1}');
-    writeFileSync(join(inputs.managedFiles, 'service.json'), '{"a":2}');
+    const settings = () => JSON.parse(config(inputs.volume, 'service.json'));
+    const lockTimeout = 'service.server.directoryLockTimeout';
+    assert.deepEqual(settings(), { [lockTimeout]: '30000', a: 1 });
+    writeFileSync(join(inputs.managedFiles, 'service.json'),  `{"${lockTimeout}":"0"}`);
     rmSync(join(inputs.managedFiles, 'backup.json'));
     await installFiles(inputs);
-    assert.equal(config(inputs.volume, 'service.json'), '{"a":2}');
+    assert.deepEqual(settings(), { [lockTimeout]: '0' });
     assert.equal(existsSync(join(inputs.volume, 'config', 'backup.json')), false);
   });
 

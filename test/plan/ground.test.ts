@@ -7,9 +7,9 @@ import { test } from 'node:test';
 import { prepareGround, readSettings } from '#plan/ground.ts';
 import { quickStart } from '../support/server-process.ts';
 
-test('a root path in which nothing can ever be made ends the start with one sentence', () => {
+test('a root path in which nothing can ever be made ends the start with one sentence', async () => {
   const { settings } = readSettings(['-Dservice.server.rootPath=/proc/polyad-nowhere']);
-  assert.throws(() => prepareGround(settings), {
+  await assert.rejects(prepareGround(settings), {
     code: 'InvalidSetting',
     message: /^directory '\/proc\/polyad-nowhere\/config' cannot be made: ENOENT[^\n]*$/,
   });

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { isLockFile } from '#platform/process-lock.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index } from '#raft/vocabulary.ts';
-import { lockDirectory } from './directory-lock.ts';
 import type { LogRequest, OpenedLog } from './log-requests.ts';
 import { finishSettingAside, forgetReformats, isDamage, setLogAside } from './set-aside.ts';
 import {
@@ -28,7 +28,6 @@ export class LogService {
   #directory = '';
   #log: SegmentLog | undefined;
   #failure: LogTrouble | undefined;
-  #unlock: (() => void) | undefined;
   /** The last entry that others were told of. */
   #promised: Index = 0;
 
@@ -137,8 +136,6 @@ export class LogService {
         if (this.#failure === undefined) this.#log?.close();
         else this.#log?.abandon();
         this.#log = undefined;
-        this.#unlock?.();
-        this.#unlock = undefined;
         return undefined;
     }
   }
@@ -159,10 +156,9 @@ export class LogService {
 
   #openAsItIs({ directory, peerId, segmentBytes, newestBytesMax, wipes }: OpenRequest): OpenedLog {
     mkdirSync(directory, { recursive: true });
-    this.#unlock ??= lockDirectory(directory);
     if (wipes)
       for (const name of readdirSync(directory))
-        if (name !== 'LOCK') rmSync(join(directory, name), { recursive: true });
+        if (!isLockFile(name)) rmSync(join(directory, name), { recursive: true });
     this.#failure = undefined;
     this.#log?.abandon();
     this.#log = undefined;

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { isLockFile } from '#platform/process-lock.ts';
 import { readTextIfThere, replaceFileNow } from './log-disk.ts';
 import { openIdentity, writeIdentity } from './raft-directory.ts';
 
@@ -9,7 +10,7 @@ import { openIdentity, writeIdentity } from './raft-directory.ts';
 const countFile = 'set-aside.json';
 const folder = 'set-aside';
 /** Stay where they are: whose directory it is, and the count. */
-const kept = new Set(['LOCK', countFile]);
+const isKept = (name: string) => isLockFile(name) || name === countFile;
 
 /** Not for disks that cannot be read, nor for files that belong to somebody else. */
 export function isDamage(error: unknown): error is Error {
@@ -50,7 +51,7 @@ export function finishSettingAside(directory: string, peerId: string): void {
   const aside = join(directory, folder);
   mkdirSync(aside, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(directory))
-    if (name !== folder && !kept.has(name)) renameSync(join(directory, name), join(aside, name));
+    if (name !== folder && !isKept(name)) renameSync(join(directory, name), join(aside, name));
   writeIdentity(directory, { ...openIdentity(directory, peerId), mustJoin: true });
   record(directory, { ...reformats, isPending: false });
 }

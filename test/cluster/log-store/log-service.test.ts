@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lockDirectory } from '#cluster/log-store/directory-lock.ts';
 import type { LogRequest, OpenedLog } from '#cluster/log-store/log-requests.ts';
 import { type Answer, LogService, type LogTrouble } from '#cluster/log-store/log-service.ts';
 import { smallDisk } from '../../support/small-disk.ts';
@@ -86,22 +85,6 @@ test('on a full disk entries are refused, votes are taken from the reserve, and 
   assert.ok(!('error' in ask({ kind: 'compact', snapshot, purgeTo: last })));
   assert.ok(!('error' in append(last + 1)));
   ask({ kind: 'close' });
-});
-
-test('a second process cannot take the directory; one that is gone has left it', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'polyad-log-lock-'));
-  const stat = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
-  const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  const owner = { pid: process.ppid, started, bootId, token: 'x' };
-  writeFileSync(join(directory, 'LOCK'), JSON.stringify(owner));
-  assert.throws(() => lockDirectory(directory), /is in use by the process/);
-  for (const gone of [{ ...owner, started: '1' }, { ...owner, bootId: 'other' }, 'torn']) {
-    writeFileSync(join(directory, 'LOCK'), JSON.stringify(gone));
-    lockDirectory(directory)();
-    assert.ok(!existsSync(join(directory, 'LOCK')));
-  }
-  rmSync(directory, { recursive: true });
 });
 
 const noConf = { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
