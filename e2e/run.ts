@@ -16,6 +16,7 @@ import type { Scenario } from './scenario.ts';
 import { apiFaultScenarios } from './scenarios/api-faults.ts';
 import { backupScenarios } from './scenarios/backups.ts';
 import { clientScenarios } from './scenarios/clients.ts';
+import { groupChangeScenarios } from './scenarios/group-changes.ts';
 import { groupFaultScenarios } from './scenarios/group-faults.ts';
 import { failureScenarios } from './scenarios/failure.ts';
 import { installScenarios } from './scenarios/install.ts';
@@ -39,6 +40,7 @@ const all: readonly Scenario[] = [
   ...rollingScenarios,
   ...memberScenarios,
   ...failureScenarios,
+  ...groupChangeScenarios,
   ...groupFaultScenarios,
   ...outageScenarios,
   ...backupScenarios,

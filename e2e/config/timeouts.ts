@@ -30,6 +30,7 @@ export const budgets = {
   afterFault: 60,
   certificateServed: 150,
   authorityStep: 600,
+  quorumToken: 720,
   runOnce: 90,
 } as const;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
+import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario } from '../scenario.ts';
-import { signalServer } from '../steps/containers.ts';
+import { serverContainerOf, signalContainer, signalServer } from '../steps/containers.ts';
 import { serverCommand, sql } from '../steps/member.ts';
 import { conditionOf, isReady, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
 
@@ -47,6 +48,49 @@ export const failureScenarios: readonly Scenario[] = [
       const { longestGapSeconds, acknowledged } = await clients.stop();
       report(`gap ${longestGapSeconds.toFixed(1)} s, ${acknowledged} writes`);
       await backTo(namespace, 'gone');
+    },
+  },
+  {
+    id: 'F2b',
+    title:
+      'the pod deleted without grace while its server takes long to end: the next one waits for it, and is not restarted',
+    level: 1,
+    needs: ['container kill'],
+    async run(context) {
+      const { namespace, cluster, load, report } = context;
+      await cluster('late');
+      const clients = await load('late');
+      await clients.untilAcknowledged(20);
+      const before = await serverContainerOf(namespace, 'late-0');
+      const { uid } = (await namespace.require('pod', 'late-0')).metadata;
+      await signalContainer(context, before, 'SIGSTOP');
+      try {
+        await namespace.kubectl(['delete', 'pod', 'late-0', '--grace-period=0', '--force']);
+        await namespace.waitFor(
+          'pod',
+          'late-0',
+          'started anew',
+          'memberBack',
+          (pod) => pod?.metadata.uid !== uid && valueAt(pod, 'status.phase') === 'Running',
+        );
+        const deadline = performance.now() + budgetMs('memberBack');
+        let said = '';
+        while (!said.includes('uses this directory already')) {
+          if (performance.now() > deadline) throw new Error(`nothing was waited for: ${said}`);
+          await pause(300);
+          said = (await namespace.tryKubectl(['logs', 'late-0', '-c', 'server'])).output;
+        }
+        report(said.split('\n').find((line) => line.includes('already')) ?? '');
+        await pause(3_000);
+      } finally {
+        // Its node may have ended it by now.
+        await signalContainer(context, before, 'SIGCONT').catch(() => {});
+      }
+      await backTo(namespace, 'late');
+      await clients.untilAcknowledged(20);
+      const { longestGapSeconds, failed } = await clients.stop();
+      assert.equal(failed, 0);
+      report(`gap ${longestGapSeconds.toFixed(1)} s`);
     },
   },
   {

@@ -5,6 +5,7 @@ import type { Scenario, ScenarioContext } from '../scenario.ts';
 import { signalServer } from '../steps/containers.ts';
 import {
   backToThree,
+  clusterIdOf,
   GroupWatch,
   groupSeenBy,
   handLeadershipTo,
@@ -23,14 +24,6 @@ import { dialRaftPort } from '../steps/raft-port.ts';
  */
 
 const withoutGrace = ['--grace-period=0', '--force'];
-
-/** The group is what it was founded as. */
-async function clusterIdOf(namespace: Namespace, cluster: string): Promise<string> {
-  const { pod } = await leaderOf(namespace, cluster);
-  const id = (await groupSeenBy(namespace, pod))?.clusterId ?? '';
-  assert.notEqual(id, '');
-  return id;
-}
 
 /** Cuts a member off from the others, in the packet filter of its node. @returns the way back */
 async function cutOff(

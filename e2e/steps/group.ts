@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiServer } from './api-server.ts';
 import { ask } from './member.ts';
-import { conditionOf, isReady, type KubernetesObject, type Namespace, valueAt } from './objects.ts';
+import {
+  conditionOf,
+  isReady,
+  type KubernetesObject,
+  memberPods,
+  type Namespace,
+  valueAt,
+} from './objects.ts';
 
 // What scenarios with several members ask of a group, and see of its pods.
 
@@ -36,7 +43,7 @@ export async function leaderOf(
 ): Promise<{ readonly pod: string; readonly term: number }> {
   const deadline = performance.now() + 30_000;
   while (performance.now() < deadline) {
-    const pods = await namespace.list('pods', '-l', `polyad.io/cluster=${cluster}`);
+    const pods = await memberPods(namespace, cluster);
     for (const { metadata } of pods) {
       const said = await groupSeenBy(namespace, metadata.name);
       if (said?.isLeader) return { pod: metadata.name, term: said.currentTerm };
@@ -44,6 +51,14 @@ export async function leaderOf(
     await pause(300);
   }
   throw new Error(`nobody leads ${cluster}`);
+}
+
+/** The group is what it was founded as. */
+export async function clusterIdOf(namespace: Namespace, cluster: string): Promise<string> {
+  const { pod } = await leaderOf(namespace, cluster);
+  const id = (await groupSeenBy(namespace, pod))?.clusterId ?? '';
+  assert.notEqual(id, '');
+  return id;
 }
 
 /** Hands leadership over, as a person would. */
@@ -79,7 +94,7 @@ export async function uidsOf(
   namespace: Namespace,
   cluster: string,
 ): Promise<Readonly<Record<string, string>>> {
-  const pods = await namespace.list('pods', '-l', `polyad.io/cluster=${cluster}`);
+  const pods = await memberPods(namespace, cluster);
   return Object.fromEntries(pods.map(({ metadata }) => [metadata.name, metadata.uid]));
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from './member.ts';
-import { type KubernetesObject, type Namespace, valueAt } from './objects.ts';
+import { type KubernetesObject, memberPods, type Namespace, valueAt } from './objects.ts';
 
 /*
  * Clients that write and read all the time through the Service of a Cluster, from a pod of their own. Every acknowledged write
@@ -130,7 +130,7 @@ export class Load {
     while (!events.some((event) => event['over']) && performance.now() < deadline)
       events = await this.#events();
     const acknowledged = events.filter((event) => 'acknowledged' in event);
-    const pods = await this.#namespace.list('pods', '-l', `polyad.io/cluster=${this.#cluster}`);
+    const pods = await memberPods(this.#namespace, this.#cluster);
     for (const { metadata } of pods) await this.#mustHold(metadata.name, acknowledged);
     const vanished = events.filter((event) => 'vanished' in event);
     assert.deepEqual(vanished.slice(0, 5), [], 'a reader saw records vanish');

@@ -153,6 +153,15 @@ export class Namespace {
   }
 }
 
+/** Pods of the members, also of a release of the chart: as their StatefulSet selects them. */
+export function memberPods(
+  namespace: Namespace,
+  cluster: string,
+): Promise<readonly KubernetesObject[]> {
+  const labels = `app.kubernetes.io/name=polyad,app.kubernetes.io/instance=${cluster}`;
+  return namespace.list('pods', '-l', labels);
+}
+
 function listOf(manifests: readonly Manifest[]): object {
   return { apiVersion: 'v1', kind: 'List', items: manifests };
 }

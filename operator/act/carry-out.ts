@@ -18,7 +18,7 @@ import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { Member } from '../observe/database-client.ts';
 import { firstLine, hashOf, secretText, tokenLines } from '../observe/observe-cluster.ts';
-import { memberOf } from '../observe/read-members.ts';
+import { memberOf } from '../observe/member-address.ts';
 import { mcpHash } from '../resources/mcp-config.ts';
 import { backupHash } from '../resources/member-needs.ts';
 import { contentHash } from '../resources/content-hash.ts';
@@ -242,7 +242,7 @@ async function tellMember(
   const { seen, actors, memory } = task;
   const { spec } = parseSpec(seen.cluster);
   const pod = seen.members[action.ordinal]?.pod;
-  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
+  const member = memberOf(pod, { ...seen, spec });
   if (spec === undefined || member === undefined || pod === undefined)
     throw new MemberError(0, 'the member has no address yet');
   if (action.kind === 'set-root-password') return setRootPassword(action, member, task);

@@ -133,6 +133,8 @@ export type ObservedCertificate =
       readonly isIssuedByAuthority: boolean;
       /** Serial numbers of the authorities beside it, which whoever reads the Secret trusts. */
       readonly trusted: readonly string[];
+      /** The same as PEM text; empty where there is none. */
+      readonly authorities: string;
       /** Since when these; undefined when an earlier version wrote them. */
       readonly trustedSinceMs: number | undefined;
     };

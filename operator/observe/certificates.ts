@@ -114,6 +114,7 @@ function read(
       trusted: certificatesIn(textOf(secret, certificateKeys.authority)).map(
         (pem) => new X509Certificate(pem).serialNumber,
       ),
+      authorities: textOf(secret, certificateKeys.authority),
       trustedSinceMs: since === undefined ? undefined : Date.parse(since),
     };
   } catch (error) {

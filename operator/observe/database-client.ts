@@ -29,6 +29,15 @@ export interface MemberTransport {
 export interface MemberAddress {
   readonly host: string;
   readonly port: number;
+  /** It is spoken with over TLS; undefined: in plain HTTP. */
+  readonly tls?: MemberTls;
+}
+
+export interface MemberTls {
+  /** PEM text of who may have signed what the member shows. */
+  readonly authorities: string;
+  /** One of them must stand in it. */
+  readonly names: readonly string[];
 }
 
 /** Whom to talk to: the address, and which life of the member, since tokens do not outlive it. */

@@ -1,9 +1,8 @@
-import type { ClusterObject } from '../api/cluster.ts';
-import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { ObservedMember } from '../api/observation.ts';
 import type { Runtime } from '../api/runtime.ts';
 import type { DatabaseClient, Member } from './database-client.ts';
-import { memberOf } from './read-members.ts';
+import { memberOf } from './member-address.ts';
+import type { Reach } from './member-address.ts';
 
 /*
  * Kubernetes tells nothing of a lead that is handed over, of a leader that hangs, or of one on a node that has just been lost.
@@ -40,15 +39,15 @@ export class LeaderWatch {
 
   /** Who was seen to lead at a look; nobody is asked where that is not known. */
   note(
-    { metadata }: ClusterObject,
-    spec: ClusterSpec | undefined,
+    reach: Reach,
     seen: { readonly members: readonly ObservedMember[]; readonly password: string | undefined },
   ): void {
+    const { metadata } = reach.cluster;
     const key = keyOf(metadata.namespace, metadata.name);
     const [leader] = seen.members
       .filter(({ raft }) => raft?.isLeader)
       .sort((a, b) => (b.raft?.term ?? 0) - (a.raft?.term ?? 0));
-    const member = spec === undefined ? undefined : memberOf(leader?.pod, spec.ports.http);
+    const member = memberOf(leader?.pod, reach);
     const { password } = seen;
     const term = leader?.raft?.term;
     if (member === undefined || password === undefined || term === undefined) {

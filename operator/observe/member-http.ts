@@ -1,7 +1,10 @@
-import { Agent, request as send } from 'node:http';
+import { Agent, request as sendPlain } from 'node:http';
 import type { ClientRequest } from 'node:http';
+import { Agent as SecureAgent, request as sendSecure } from 'node:https';
+import { checkServerIdentity } from 'node:tls';
+import type { PeerCertificate } from 'node:tls';
 import type { Runtime } from '../api/runtime.ts';
-import type { MemberAddress, MemberTransport } from './database-client.ts';
+import type { MemberAddress, MemberTls, MemberTransport } from './database-client.ts';
 
 const answerBytesMax = 4 * 1024 * 1024;
 /** A host that is gone answers no packet. */
@@ -11,11 +14,30 @@ const connectionsMax = 4;
 type Request = Parameters<MemberTransport['send']>[1];
 type Answer = Awaited<ReturnType<MemberTransport['send']>>;
 
-/** Reaches members by the address of their pod. Connections of questions are kept; whoever changes something opens its own. */
+/** Keep a connection or not, for both ways to a member. */
+class Agents {
+  readonly plain: Agent;
+  readonly secure: SecureAgent;
+
+  constructor(options: ConstructorParameters<typeof Agent>[0]) {
+    this.plain = new Agent(options);
+    this.secure = new SecureAgent(options);
+  }
+
+  close(): void {
+    this.plain.destroy();
+    this.secure.destroy();
+  }
+}
+
+/**
+ * Reaches members by the address of their pod; over TLS only those whose certificate the Cluster's authority has signed. Connections
+ * of questions are kept; whoever changes something opens its own.
+ */
 export class MemberHttp implements MemberTransport {
   readonly #timers: Runtime['timers'];
-  readonly #kept = new Agent({ keepAlive: true, maxSockets: connectionsMax, maxFreeSockets: 1 });
-  readonly #own = new Agent({ keepAlive: false });
+  readonly #kept = new Agents({ keepAlive: true, maxSockets: connectionsMax, maxFreeSockets: 1 });
+  readonly #own = new Agents({ keepAlive: false });
 
   constructor(timers: Runtime['timers']) {
     this.#timers = timers;
@@ -36,38 +58,39 @@ export class MemberHttp implements MemberTransport {
   }
 
   close(): void {
-    this.#kept.destroy();
-    this.#own.destroy();
+    this.#kept.close();
+    this.#own.close();
   }
 
-  #try({ host, port }: MemberAddress, request: Request, agent: Agent): Promise<Answer | 'stale'> {
-    return new Promise((resolve, reject) => {
-      const call = send(
-        {
-          host,
-          port,
-          method: request.method,
-          path: request.path,
-          agent,
-          headers: {
-            ...request.headers,
-            ...(request.body === undefined
-              ? undefined
-              : { 'Content-Length': Buffer.byteLength(request.body) }),
-          },
-          signal: AbortSignal.timeout(request.timeoutMs),
+  #try({ host, port, tls }: MemberAddress, request: Request, agents: Agents) {
+    return new Promise<Answer | 'stale'>((resolve, reject) => {
+      const options = {
+        host,
+        port,
+        method: request.method,
+        path: request.path,
+        headers: {
+          ...request.headers,
+          ...(request.body === undefined
+            ? undefined
+            : { 'Content-Length': Buffer.byteLength(request.body) }),
         },
-        (answer) => {
-          let body = '';
-          answer.setEncoding('utf8');
-          answer.on('data', (text: string) => {
-            body += text;
-            if (body.length > answerBytesMax) answer.destroy(new Error('the answer is too long'));
-          });
-          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
-          answer.on('error', reject);
-        },
-      );
+        signal: AbortSignal.timeout(request.timeoutMs),
+      };
+      const call =
+        tls === undefined
+          ? sendPlain({ ...options, agent: agents.plain })
+          : sendSecure({ ...options, agent: agents.secure, ...verification(tls) });
+      call.on('response', (answer) => {
+        let body = '';
+        answer.setEncoding('utf8');
+        answer.on('data', (text: string) => {
+          body += text;
+          if (body.length > answerBytesMax) answer.destroy(new Error('the answer is too long'));
+        });
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+        answer.on('error', reject);
+      });
       call.on('error', (error: NodeJS.ErrnoException) => {
         if (call.reusedSocket && error.code === 'ECONNRESET') resolve('stale');
         else reject(error);
@@ -76,6 +99,22 @@ export class MemberHttp implements MemberTransport {
       call.end(request.body);
     });
   }
+}
+
+/** The address of a pod stands in no certificate; its names do. */
+function verification({ authorities, names }: MemberTls) {
+  const [servername = ''] = names;
+  return {
+    ca: authorities,
+    servername,
+    rejectUnauthorized: true,
+    checkServerIdentity(_host: string, certificate: PeerCertificate): Error | undefined {
+      const refusals = names.map((name) =>
+        checkServerIdentity(name.replace('*', 'any'), certificate),
+      );
+      return refusals.includes(undefined) ? undefined : refusals[0];
+    },
+  };
 }
 
 function limitConnecting(call: ClientRequest, timers: Runtime['timers']): void {

@@ -75,8 +75,10 @@ export async function observeCluster(
   const claims = await readClaims(cluster, spec, { reader, statefulSet });
   const secrets = await readSecrets(cluster, spec, reader);
   const { password } = secrets;
-  const members = await readMembers(observers, { cluster, spec, statefulSet, password });
-  leaders?.note(cluster, spec, { members, password });
+  const certificates = await readCertificates(cluster, spec, reader);
+  const reach = { cluster, spec, certificates };
+  const members = await readMembers(observers, { ...reach, statefulSet, password });
+  leaders?.note(reach, { members, password });
   return {
     cluster,
     operator: facts,
@@ -85,7 +87,7 @@ export async function observeCluster(
     statefulSet,
     membersRecord: objects.get(`ConfigMap/${names.members}`) as ConfigMap | undefined,
     secrets: secrets.observed,
-    certificates: await readCertificates(cluster, spec, reader),
+    certificates,
     members,
     claims: ownClaims(name, claims),
     jobs: reader.canRead('Job', namespace)

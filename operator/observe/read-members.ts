@@ -1,17 +1,17 @@
-import type { ClusterObject } from '../api/cluster.ts';
-import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { RaftAnswer } from '../api/group.ts';
 import type { Node, Pod, StatefulSet } from '../api/kubernetes-object.ts';
 import { objectNames } from '../api/names.ts';
 import { unknownMember } from '../api/observation.ts';
 import type { MemberView, ObservedMember, ObservedNode } from '../api/observation.ts';
 import { memberNeeds } from '../resources/member-needs.ts';
-import { incarnationOf, isReady, isRunning } from '../resources/pod-state.ts';
+import { isReady, isRunning } from '../resources/pod-state.ts';
 import { replicates } from '../resources/replication.ts';
 import { peerIdOfOrdinal } from '../resources/server-list.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import { MemberError } from './database-client.ts';
-import type { DatabaseClient, Member } from './database-client.ts';
+import type { DatabaseClient } from './database-client.ts';
+import { memberOf } from './member-address.ts';
+import type { Reach } from './member-address.ts';
 import type { MemberPoller, Probes } from './member-poller.ts';
 
 /*
@@ -19,9 +19,7 @@ import type { MemberPoller, Probes } from './member-poller.ts';
  * costs one time limit, or a moment where a poller asks.
  */
 
-interface Question {
-  readonly cluster: ClusterObject;
-  readonly spec: ClusterSpec | undefined;
+interface Question extends Reach {
   readonly statefulSet: StatefulSet | undefined;
   readonly password: string | undefined;
 }
@@ -100,20 +98,14 @@ async function readUnlabelledPod(
   return (await reader.getLive('Pod', set.metadata.namespace, name)) as Pod | undefined;
 }
 
-/** The member of a pod, if the pod has an address. */
-export function memberOf(pod: Pod | undefined, httpPort: number): Member | undefined {
-  const host = pod?.status?.podIP;
-  if (pod === undefined || host === undefined || host === '') return undefined;
-  return { address: { host, port: httpPort }, incarnation: incarnationOf(pod) };
-}
-
 async function readView(
   databases: DatabaseClient,
   probes: Probes,
-  { cluster, spec, password }: Question,
+  question: Question,
   pod: Pod | undefined,
 ): Promise<MemberView> {
-  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
+  const { cluster, spec, password } = question;
+  const member = memberOf(pod, question);
   if (member === undefined || spec === undefined || !isReady(pod)) return unknownMember;
   const needs = memberNeeds(pod, spec, cluster.status ?? {});
   const ready = await probes.isReady(member);
@@ -134,10 +126,11 @@ async function readView(
 
 async function readRaft(
   probes: Probes,
-  { spec, password }: Question,
+  question: Question,
   pod: Pod | undefined,
 ): Promise<RaftAnswer | undefined> {
-  const member = spec === undefined ? undefined : memberOf(pod, spec.ports.http);
+  const { password } = question;
+  const member = memberOf(pod, question);
   if (member === undefined || password === undefined || !isRunning(pod)) return undefined;
   return probes.group(member, password);
 }

@@ -8,7 +8,8 @@ import type { JobCluster } from '../../resources/stream-job.ts';
 import type { Member } from '../database-client.ts';
 import { readSecrets } from '../observe-cluster.ts';
 import type { Observers } from '../observe-cluster.ts';
-import { memberOf } from '../read-members.ts';
+import { readCertificates } from '../certificates.ts';
+import { memberOf } from '../member-address.ts';
 
 /** A Cluster that another object speaks of, and how its members are reached. */
 export interface Target {
@@ -38,6 +39,7 @@ export async function observeTarget(
   const { spec } = parseSpec(found);
   const pods = (await reader.list('Pod', namespace, name)) as readonly Pod[];
   const { password } = await readSecrets(found, spec, reader);
+  const certificates = await readCertificates(found, spec, reader);
   return {
     view: {
       isDeleted: metadata.deletionTimestamp !== undefined,
@@ -58,7 +60,7 @@ export async function observeTarget(
     nodeOf: (podName) => pods.find((one) => one.metadata.name === podName)?.spec?.nodeName,
     member(podName) {
       const pod = pods.find((one) => one.metadata.name === podName);
-      return spec === undefined || !isReady(pod) ? undefined : memberOf(pod, spec.ports.http);
+      return isReady(pod) ? memberOf(pod, { cluster: found, spec, certificates }) : undefined;
     },
   };
 }
