@@ -63,7 +63,7 @@ describe('files of a pod', () => {
     const settings = () => JSON.parse(config(inputs.volume, 'service.json'));
     const lockTimeout = 'service.server.directoryLockTimeout';
     assert.deepEqual(settings(), { [lockTimeout]: '30000', a: 1 });
-    writeFileSync(join(inputs.managedFiles, 'service.json'),  `{"${lockTimeout}":"0"}`);
+    writeFileSync(join(inputs.managedFiles, 'service.json'), `{"${lockTimeout}":"0"}`);
     rmSync(join(inputs.managedFiles, 'backup.json'));
     await installFiles(inputs);
     assert.deepEqual(settings(), { [lockTimeout]: '0' });
