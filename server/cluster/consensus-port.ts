@@ -112,7 +112,8 @@ export type MembershipChanged =
       readonly reason: 'guard' | 'pending' | 'index-mismatch' | 'lagging' | 'unknown-peer';
       readonly detail: string;
     }
-  | { readonly kind: 'no-leader' };
+  /** Without `mayBeDone` nothing has changed. */
+  | { readonly kind: 'no-leader'; readonly mayBeDone?: boolean };
 
 export type RaftState = 'STARTING' | 'RUNNING' | 'PAUSED' | 'CLOSING' | 'CLOSED' | 'EXCEPTION';
 export type LogState = 'OK' | 'PRESSURE' | 'FAILED' | 'GAVE_UP';

@@ -105,6 +105,8 @@ class Cell {
   readonly #recorder = new Recorder();
   readonly #problems: string[] = [];
   readonly #leaders = new Set<string>();
+  /** What was done to the servers. */
+  readonly #said: string[] = [];
   #isOver = false;
   #numbers = 0;
 
@@ -182,7 +184,10 @@ class Cell {
 
   async #trouble(ends: number): Promise<void> {
     const random = seeded(this.#options.seed);
-    const { say } = this.#options;
+    const say = (what: string) => {
+      this.#said.push(what);
+      this.#options.say(what);
+    };
     // Longer where servers take long to start.
     const latest = ends + 2000 * this.#options.seconds;
     const isIdle = () => this.#options.nemesis !== 'none' && this.#leaders.size <= leaderChangesMin;
@@ -210,11 +215,15 @@ class Cell {
     return false;
   }
 
-  /** With the last words of those that ended by themselves. */
+  /** With what the leader knows of the others, what was done last, and the last words of those that ended by themselves. */
   async #whyUnequal(): Promise<string> {
+    const leader = await this.#cluster.leader().catch(() => undefined);
+    const told = leader && (await this.#cluster.ask(leader, 'GET', 'cluster')).body;
+    const peers = JSON.stringify((told as { peers?: unknown } | undefined)?.peers);
     const ended = this.#cluster.servers.filter(({ isRunning }) => !isRunning);
     const words = ended.map(({ place, output }) => `\n${place} ended: ${output.slice(-1500)}`);
-    return `no convergence: ${JSON.stringify(await this.#cluster.status())}${words.join('')}`;
+    const faults = this.#said.slice(-8).join('; ');
+    return `no convergence: ${JSON.stringify(await this.#cluster.status())}${words.join('')}\nafter ${faults}\npeers ${peers}`;
   }
 
   /** On every server: equal reads, a clean CHECK; all copies equal. */

@@ -13,7 +13,7 @@ import { LogStore } from '../log-store/log-store.ts';
 import type { Outbox } from '../outbox.ts';
 import { packEntries, unpackEntries } from '../packed-entries.ts';
 import type { Envelope } from '../transport/envelope.ts';
-import type { UnaryName } from '../transport/peer-channel.ts';
+import { NotSent, type UnaryName } from '../transport/peer-channel.ts';
 import type { PeerAllowlist } from '../transport/peer-allowlist.ts';
 import { RaftServer } from '../transport/raft-server.ts';
 import { allowlistOf } from './allowed-hosts.ts';
@@ -456,7 +456,8 @@ export class ConsensusService {
     const request = { change, timeoutMs, isPassedOn: true };
     return this.#peers.ask(status.leader, 'ChangeMembership', request).then(
       (answer) => answer as MembershipChanged,
-      () => ({ kind: 'no-leader' }) as const,
+      // An answer that did not come says nothing; what was not sent is certain.
+      (error: unknown) => ({ kind: 'no-leader', mayBeDone: !(error instanceof NotSent) }) as const,
     );
   }
 

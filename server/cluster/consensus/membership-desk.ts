@@ -59,6 +59,14 @@ export class MembershipDesk {
         'index-mismatch',
         `the configuration index is ${confIndex}, not ${change.expectedIndex}`,
       );
+    const changed = await this.#carryOut(change, deadline);
+    // One of its steps may have been made before.
+    if (changed.kind === 'no-leader' && this.#port.status().confIndex !== confIndex)
+      return { kind: 'no-leader', mayBeDone: true };
+    return changed;
+  }
+
+  #carryOut(change: MembershipChange, deadline: number): Promise<MembershipChanged> {
     switch (change.kind) {
       case 'add':
         return this.#add(change.member, deadline);
@@ -251,7 +259,7 @@ export class MembershipDesk {
     for (;;) {
       const { conf, role, isConfPending } = this.#port.status();
       if (!isJoint(conf) && step.isDone()) return undefined;
-      if (role !== 'leader') return { kind: 'no-leader' };
+      if (role !== 'leader') return { kind: 'no-leader', mayBeDone: isProposed };
       let isBehind = false;
       if (!isJoint(conf) && !isConfPending) {
         const next = step.next();

@@ -19,3 +19,9 @@ export function refused(
 }
 
 export const noLeader = refused(503, 'No leader is known');
+
+/** 503 would say that nothing has changed. */
+export const outcomeUnknown = refused(
+  504,
+  'The leader went before it could tell whether the change was made; ask again, or look at GET /cluster',
+);

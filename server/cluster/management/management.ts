@@ -10,7 +10,7 @@ import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
 import type { PeerHttp } from '../forwarding/peer-http.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
 import type { Readiness } from '../status/readiness.ts';
-import { done, type ManagementAnswer, noLeader, refused } from './answer.ts';
+import { done, type ManagementAnswer, noLeader, outcomeUnknown, refused } from './answer.ts';
 import { connectTo } from './connect.ts';
 import { Fields, wrong } from './fields.ts';
 import { readNewPeer } from './new-peer.ts';
@@ -266,12 +266,15 @@ export class ClusterManagement {
     const untilMs = clock.monotonicMs() + timeoutMs;
     let patientMs = clock.monotonicMs() + leaderWaitMs;
     let asked = change;
+    let mayBeDone = false;
     for (;;) {
       const askedMs = clock.monotonicMs();
       const changed = await this.#view.consensus.changeMembership(asked, untilMs - askedMs);
       const nowMs = clock.monotonicMs();
       if (nowMs - askedMs >= leaderWaitMs) patientMs = nowMs + leaderWaitMs;
-      if (changed.kind !== 'no-leader' || nowMs >= Math.min(untilMs, patientMs)) return changed;
+      if (changed.kind !== 'no-leader') return changed;
+      mayBeDone ||= changed.mayBeDone === true;
+      if (nowMs >= Math.min(untilMs, patientMs)) return { kind: 'no-leader', mayBeDone };
       // The index may have moved by this very change.
       if ('expectedIndex' in asked && nowMs - askedMs >= leaderWaitMs)
         asked = { ...asked, expectedIndex: undefined };
@@ -280,7 +283,7 @@ export class ClusterManagement {
   }
 
   #refusal(changed: Exclude<MembershipChanged, { kind: 'done' }>): ManagementAnswer {
-    if (changed.kind === 'no-leader') return noLeader;
+    if (changed.kind === 'no-leader') return changed.mayBeDone === true ? outcomeUnknown : noLeader;
     const { reason, detail } = changed;
     if (reason === 'unknown-peer') return refused(404, detail);
     if (reason !== 'pending') return refused(409, detail);

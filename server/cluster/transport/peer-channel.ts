@@ -66,6 +66,9 @@ interface Line {
   bytes: number;
 }
 
+/** Nobody has seen it. */
+export class NotSent extends Error {}
+
 /** Two connections, so that a large append does not stand in front of a heartbeat. Sending never waits. */
 export class PeerChannel {
   readonly #options: PeerChannelOptions;
@@ -256,13 +259,13 @@ export class PeerChannel {
     this.#pauseMs = Math.min(this.#pauseMs * 2, pauseMaxMs);
   }
 
-  /** @throws Error of gRPC, also when no answer comes in time */
+  /** @throws NotSent when there is no way; Error of gRPC, also when no answer comes in time */
   async ask(name: UnaryName, request: object): Promise<unknown> {
     const { address, clock } = this.#options;
     const line = this.#lines.control;
     if (!this.#isThere(line)) {
       const reach = await this.#look();
-      if (reach !== 'answers' || this.#isClosed) throw new Error(`${address}: ${reach}`);
+      if (reach !== 'answers' || this.#isClosed) throw new NotSent(`${address}: ${reach}`);
     }
     const { path } = name === 'Hello' ? raftService.Hello : adminService[name];
     const raw = (bytes: Buffer) => bytes;
