@@ -131,8 +131,7 @@ export interface SnapshotArchive {
   readonly appliedIndex: Index;
   /** Of the database that it holds; a name may have become that of another one meanwhile. */
   readonly uuid?: string | undefined;
-  /** Undefined: not known, as of what is staged. */
-  readonly sizes?: { readonly archiveBytes: number; readonly databaseBytes: number } | undefined;
+  readonly sizes: { readonly archiveBytes: number; readonly databaseBytes: number };
   /** Of the ZIP, in order. */
   readonly pieces: AsyncIterable<Uint8Array>;
   close(): void;

@@ -123,6 +123,7 @@ export class SnapshotPlan {
       catalog,
       installer: this.installer,
       exclusively: (run) => replication().loop.exclusively(run),
+      purgeLog: () => replication().loop.purge(),
       installed: (index) => replication().loop.installed(index),
       log,
     });

@@ -117,6 +117,11 @@ export class RaftNode {
     return this.#state.isLeaderReady;
   }
 
+  /** As of an entry of the log, also of the one that a snapshot on its way is to replace; undefined: it is not known any more. */
+  confAt(index: Index): ConfState | undefined {
+    return this.#state.confAt(index);
+  }
+
   /** One unit of time has passed. */
   tick(): void {
     if (this.#state.role === 'leader') this.#tickLeader();

@@ -143,13 +143,18 @@ export class RaftState {
     return isChanged;
   }
 
-  /** The log behind a snapshot begins with its configuration. */
+  /** The log behind a snapshot begins with its configuration; what the disk holds meanwhile tells of those before. */
   restoreConf(index: Index, conf: ConfState): void {
     this.conf = conf;
     this.confIndex = index;
-    this.confHistory = [{ index, conf }];
+    this.confHistory.push({ index, conf });
     this.voterSets = voterSets(conf);
     this.pendingConfs = [];
+  }
+
+  /** Undefined: it is forgotten. */
+  confAt(index: Index): ConfState | undefined {
+    return this.confHistory.findLast((known) => known.index <= index)?.conf;
   }
 
   /** As of an index that the log still tells of; what was before it is forgotten. */

@@ -94,6 +94,10 @@ export class Driver {
     return this.#node.conf;
   }
 
+  confAt(index: Index): ConfState | undefined {
+    return this.#node.confAt(index);
+  }
+
   #makeNode(): RaftNode {
     const { options, store, runtime } = this.#port;
     const meta = store.tail.snapshotMeta();

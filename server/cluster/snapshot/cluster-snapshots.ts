@@ -19,9 +19,11 @@ export interface CatalogImage {
 export interface ClusterSnapshotsOptions {
   readonly port: ConsensusPort;
   readonly catalog: CatalogImage;
-  readonly installer: SnapshotInstaller;
+  readonly installer: Pick<SnapshotInstaller, 'install'>;
   /** While nothing is applied: what was delivered before may still be on its way. */
   readonly exclusively: (run: () => Promise<void>) => Promise<void>;
+  /** What its databases have on the disk goes from its log. */
+  readonly purgeLog: () => Promise<void>;
   /** The apply loop goes on behind this index. */
   readonly installed: (index: Index) => void;
   readonly log: Log;
@@ -30,6 +32,7 @@ export interface ClusterSnapshotsOptions {
 /** Snapshots of the whole log (ha.md 9.2): each database comes at a position of its own, at or behind that of the snapshot. */
 export class ClusterSnapshots {
   readonly #options: ClusterSnapshotsOptions;
+  #isAdopting = false;
 
   constructor(options: ClusterSnapshotsOptions) {
     this.#options = options;
@@ -38,11 +41,13 @@ export class ClusterSnapshots {
 
   /** Everything up to `index` is durable here: the log may go. */
   offer(index: Index): void {
+    // The catalog is already that of a later index.
+    if (this.#isAdopting) return;
     this.#options.port.offerSnapshot(index, this.#options.catalog.image());
   }
 
   async #install({ index, from, body }: SnapshotOffer): Promise<void> {
-    const { catalog, installer, installed, exclusively, log, port } = this.#options;
+    const { catalog, installer, installed, exclusively, purgeLog, log, port } = this.#options;
     log.info('this server is behind the log of the cluster and fetches its databases', {
       index,
       from,
@@ -52,10 +57,14 @@ export class ClusterSnapshots {
       const members = catalog.membersOf(body);
       // Before the databases: one that is opened must be known as a member.
       await exclusively(async () => {
+        // Nobody gets the old log any more, and the databases need its room (ha.md 3.7 rule 4).
+        await purgeLog();
+        this.#isAdopting = true;
         await catalog.adopt(body);
         for (const { name } of members) await installer.install(name, source);
         await catalog.adopted(index);
         installed(index);
+        this.#isAdopting = false;
       });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

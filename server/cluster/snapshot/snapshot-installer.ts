@@ -240,18 +240,14 @@ export class SnapshotInstaller {
         `${from} has another database of this name: ${uuid}, not ${expected}`,
       );
     }
-    const needed = bytesNeeded(answer);
-    await this.#requireRoom(needed).catch((error: unknown) => {
+    await this.#requireRoom(bytesNeeded(answer)).catch((error: unknown) => {
       answer.body.destroy();
       throw error;
     });
-    const bytes = await this.#receive(answer.body, path, (piece, total) => {
+    return this.#receive(answer.body, path, (piece, total) => {
       if (stage === undefined) this.#tell(database, 'DOWNLOAD', total, 0);
       reporter.advance(piece);
     });
-    // Of what is staged the size is not told before.
-    if (needed === 0) await this.#requireRoom(Math.ceil(bytes * spaceFactor));
-    return bytes;
   }
 
   /** Into a file; a sender that is silent for long is given up. */
@@ -372,11 +368,10 @@ const entryLimit = haSnapshotMaxEntrySize;
 const firstByteMaxMs = 600_000;
 const stageRetryMs = 500;
 
-/** 0: it is not told. */
 function bytesNeeded(answer: PeerAnswer): number {
   const databaseBytes = Number(answer.header('x-service-snapshot-size') ?? 0);
   const archiveBytes = Number(answer.header('content-length') ?? 0);
-  return databaseBytes === 0 ? 0 : archiveBytes + Math.ceil(databaseBytes * spaceFactor);
+  return archiveBytes + Math.ceil(databaseBytes * spaceFactor);
 }
 
 function required(from: PeerId | undefined): PeerId {

@@ -95,11 +95,16 @@ export class StagedDatabases {
   /** The archive of what was built here. @throws DatabaseError `DatabaseNotFound` */
   async open(uuid: string): Promise<SnapshotArchive> {
     const path = `${this.path(uuid)}.zip`;
-    if (!/^[0-9a-f-]{36}$/.test(uuid) || !(await exists(path)))
+    // Once published its files are no more here, and nobody fetches it any more.
+    if (!/^[0-9a-f-]{36}$/.test(uuid) || !this.isStaged(uuid) || !(await exists(path)))
       throw new DatabaseError('DatabaseNotFound', `nothing is staged as '${uuid.slice(0, 40)}'`);
+    const sizes = {
+      archiveBytes: (await stat(path)).size,
+      databaseBytes: await bytesIn(this.path(uuid)),
+    };
     const pieces = createReadStream(path, { highWaterMark: 256 * 1024 });
     pieces.on('error', () => {});
-    return { appliedIndex: 0, pieces, close: () => pieces.destroy() };
+    return { appliedIndex: 0, sizes, pieces, close: () => pieces.destroy() };
   }
 
   /** Published or given up. */
@@ -126,6 +131,13 @@ export class StagedDatabases {
       throw error;
     }
   }
+}
+
+/** Of the files of a database. */
+async function bytesIn(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(directory)) bytes += (await stat(join(directory, name))).size;
+  return bytes;
 }
 
 async function exists(path: string): Promise<boolean> {

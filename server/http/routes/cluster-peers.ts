@@ -162,7 +162,6 @@ async function sendArchive(
 
 /** So that a receiver without room refuses it before the first byte. */
 function sizeHeaders({ sizes }: SnapshotArchive): readonly string[] {
-  if (sizes === undefined) return [];
   const { archiveBytes, databaseBytes } = sizes;
   return ['Content-Length', String(archiveBytes), 'X-Service-Snapshot-Size', String(databaseBytes)];
 }

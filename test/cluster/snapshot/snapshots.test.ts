@@ -33,6 +33,8 @@ interface Changes {
   readonly purgeLog?: () => Promise<void>;
 }
 
+const noSizes = { archiveBytes: 0, databaseBytes: 0 };
+
 async function pair(changes: Changes = {}): Promise<Pair> {
   const [from, to] = [await openTestDatabase(), await openTestDatabase()];
   const root = mkdtempSync(join(tmpdir(), 'polyad-snapshots-'));
@@ -61,8 +63,8 @@ async function pair(changes: Changes = {}): Promise<Pair> {
           const { sizes } = archive;
           const told: Record<string, string | undefined> = {
             'x-service-snapshot-uuid': archive.uuid,
-            'x-service-snapshot-size': sizes && String(sizes.databaseBytes),
-            'content-length': sizes && String(sizes.archiveBytes),
+            'x-service-snapshot-size': String(sizes.databaseBytes),
+            'content-length': String(sizes.archiveBytes),
           };
           const header = (name: string) => (name in told ? told[name] : '1');
           return { status: 200, headers: [], header, body };
@@ -80,7 +82,11 @@ async function pair(changes: Changes = {}): Promise<Pair> {
       retryBaseMs: () => 1,
       progress: to.progress,
       settings: changes.settings ?? new Settings(new Map()),
-      runtime: systemRuntime,
+      // Pauses before another attempt or look are over at once.
+      runtime: {
+        ...systemRuntime,
+        timers: { ...systemRuntime.timers, sleep: () => Promise.resolve() },
+      },
       log: { ...silentLog, info: (text) => void changes.told?.push(text) },
     });
   const close = async () => {
@@ -186,7 +192,7 @@ test('without room nothing is fetched: the own log goes first, and the refusal n
   let freed = 0;
   let purges = 0;
   let taken = 0;
-  const { from, to, archives, installer, close } = await pair({
+  const { from, to, archives, root, installer, close } = await pair({
     availableBytes: async () => available,
     purgeLog: async () => {
       purges += 1;
@@ -196,7 +202,7 @@ test('without room nothing is fetched: the own log goes first, and the refusal n
   try {
     await from.run('CREATE DOCUMENT TYPE Fresh');
     await to.run('CREATE DOCUMENT TYPE Old');
-    let sizes: SnapshotArchive['sizes'];
+    let sizes: SnapshotArchive['sizes'] = noSizes;
     const fetching = installer(async () => {
       const archive = await archives.open('test');
       ({ sizes } = archive);
@@ -210,16 +216,23 @@ test('without room nothing is fetched: the own log goes first, and the refusal n
     });
     await fetching.prepare();
     const refused = await fetching.install('test', () => 'other_1').catch((error: Error) => error);
-    const { archiveBytes = 0, databaseBytes = 0 } = sizes ?? {};
+    const { archiveBytes, databaseBytes } = sizes;
     assert.ok(archiveBytes > 0 && databaseBytes > archiveBytes);
     const needed = archiveBytes + Math.ceil(databaseBytes * 1.2);
     const text = `the volume has 1000 bytes available, the snapshot needs ${needed}`;
     assert.equal((refused as Error).message, text);
     assert.deepEqual([purges, taken], [2, 0]);
     assert.deepEqual(await to.runOn('test', 'SELECT FROM Old'), []);
+    // What is created, restored or imported comes the same way.
+    const staged = { uuid: 'u-1', name: 'test' };
+    const place = { from: () => 'other_1', directory: mkdtempSync(join(root, 'staged-')) };
+    await assert.rejects(fetching.stage(staged, place), /the volume has 1000 bytes available/);
+    assert.deepEqual([purges, taken, readdirSync(place.directory)], [4, 0, []]);
     freed = needed;
     await fetching.install('test', () => 'other_1');
     assert.deepEqual(await to.runOn('test', 'SELECT FROM Fresh'), []);
+    await fetching.stage(staged, place);
+    assert.ok(readdirSync(place.directory).includes('data.mdb'));
   } finally {
     await close();
   }
@@ -293,6 +306,7 @@ test('a hostile archive leaves what was there: traversal, bomb, cut, forged mani
       const fetching = installer(async () => ({
         appliedIndex: 0,
         uuid,
+        sizes: noSizes,
         pieces: (async function* () {
           yield archive;
         })(),
@@ -311,6 +325,7 @@ test('a hostile archive leaves what was there: traversal, bomb, cut, forged mani
     const fetching = installer(async () => ({
       appliedIndex: 0,
       uuid: 'u-1',
+      sizes: noSizes,
       pieces: Readable.from([good]),
       close: () => {},
     }));

@@ -154,6 +154,21 @@ function stagedOver(directory: string): StagedDatabases {
   });
 }
 
+test('who fetches what is staged is told how large archive and files are', async (context) => {
+  const { staged } = stagedIn(context);
+  const uuid = '33333333-0000-4000-8000-000000000000';
+  await staged.build(uuid, async (directory) => {
+    await fill(directory);
+    await writeFile(join(directory, 'more'), 'and more rows');
+  });
+  await writeFile(join(staged.path(uuid), 'lists'), 'edges');
+  const { sizes, close } = await staged.open(uuid);
+  close();
+  assert.deepEqual(sizes, { archiveBytes: 4, databaseBytes: 9 });
+  await staged.discard(uuid);
+  await assert.rejects(staged.open(uuid), /nothing is staged/);
+});
+
 test('nobody reads a path through the name of what is staged', async (context) => {
   const { staged } = stagedIn(context);
   for (const name of ['../../etc/passwd', '', 'x', '/etc/passwd', '%2e%2e'])
