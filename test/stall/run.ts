@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { freePort, HttpClient, startServer } from '../support/server-process.ts';
 import { agentCases, prepareAgents } from './agents.ts';
 import { readCalls } from './calls.ts';
+import { askCypher, cypherCases, loadGraph } from './cypher.ts';
 import { Prober, type Stall } from './probe.ts';
 import { loadRows, statements } from './statements.ts';
 import { databaseName, loadValues } from './values.ts';
@@ -12,7 +13,7 @@ import { databaseName, loadValues } from './values.ts';
 /*
  * npm run stall: the longest turns of the event loop that single calls and statements cause, on the largest values that limits
  * allow. `--type T,U` and `--only TEXT` choose expressions, `--calls FILE` others, `--above MS` prints the longer ones at once.
- * `--agents` tries the doors of agents and keys instead.
+ * `--agents` tries the doors of agents and keys instead, `--cypher` statements of Cypher.
  */
 
 const password = 'stall-password';
@@ -25,6 +26,7 @@ const { values: options } = parseArgs({
     calls: { type: 'string' },
     statements: { type: 'boolean', default: false },
     agents: { type: 'boolean', default: false },
+    cypher: { type: 'boolean', default: false },
     out: { type: 'string' },
   },
 });
@@ -53,12 +55,13 @@ const server = await startServer({
 const stalls: Stall[] = [];
 let health = '';
 try {
-  const wanted = (options.agents ? [] : [...readCalls(options.calls)])
+  const wanted = (options.agents || options.cypher ? [] : [...readCalls(options.calls)])
     .filter(([type]) => options.type === '' || options.type.split(',').includes(type))
     .map(([type, texts]) => [type, texts.filter((text) => text.includes(options.only))] as const)
     .filter(([, texts]) => texts.length > 0);
   const client = new HttpClient(server.port, 'root', password);
-  if (!options.agents) await loadValues(client, (type) => wanted.some(([name]) => name === type));
+  if (!options.agents && !options.cypher)
+    await loadValues(client, (type) => wanted.some(([name]) => name === type));
   const prober = new Prober(server.port, watchPort);
   for (const [type, texts] of wanted) {
     for (const text of texts) {
@@ -87,6 +90,15 @@ try {
     for (const { name, run } of agentCases(doors)) {
       if (!name.includes(options.only)) continue;
       const stall = await prober.during(name, run);
+      stalls.push(stall);
+      if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
+    }
+  }
+  if (options.cypher) {
+    await loadGraph(client);
+    for (const statement of cypherCases) {
+      if (!options.only.split('|').some((part) => statement.name.includes(part))) continue;
+      const stall = await prober.during(statement.name, () => askCypher(client, statement));
       stalls.push(stall);
       if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
     }

@@ -1,3 +1,4 @@
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link } from '#core/value/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
@@ -6,6 +7,8 @@ import type { Dialect, Slot } from '../algebra/expression.ts';
 import { notA } from './cypher-failures.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
+import { gathered, goneThrough, takesTurns } from './turns/list-turns.ts';
+import { pausingValue } from './turns/long-calls.ts';
 import { boundedContainer, requireTurn } from './turns/value-size.ts';
 
 /** Lists and maps: literals, comprehensions, quantifiers and folds. Elements stand in a slot of the frame while it is their turn. */
@@ -53,9 +56,20 @@ export function compileComprehension(
   result: Evaluator | undefined,
   dialect: Dialect,
 ): Evaluator {
+  const given = (item: Value, context: EvaluationContext): Value | undefined => {
+    (context.frame as Frame)[element] = item;
+    if (predicate && predicate(context) !== true) return undefined;
+    return result ? result(context) : item;
+  };
   return (context) => {
     const elements = elementsOf(list(context), dialect);
     if (elements === undefined) return null;
+    if (takesTurns(elements, context)) {
+      const long = pausingValue(context, given, (meter) =>
+        gathered(elements, context.memory, meter, (item) => given(item, context)),
+      );
+      return result ? boundedContainer(long, context) : long;
+    }
     const frame = context.frame as Frame;
     const results: Value[] = [];
     for (let i = 0; i < elements.length; i++) {
@@ -102,7 +116,14 @@ export function compileQuantifier(
       if (dialect === 'cypher') throw notA('a list', elements);
       return false;
     }
-    const counts = countMatches(kind, elements, element, predicate, context);
+    const counts = takesTurns(elements, context)
+      ? pausingValue(context, predicate, (meter) =>
+          countMatchesInTurns(kind, elements, meter, (item) => {
+            (context.frame as Frame)[element] = item;
+            return predicate(context);
+          }),
+        )
+      : countMatches(kind, elements, element, predicate, context);
     if (dialect === 'sql' || counts.unknown === 0)
       return decide(kind, counts.matching, elements.length);
     return decideUnknown(kind, counts, elements.length);
@@ -126,12 +147,28 @@ function countMatches(
   const counts = { matching: 0, unknown: 0 };
   for (let i = 0; i < elements.length; i++) {
     frame[slot] = elements[i] as Value;
-    const holds = predicate(context);
-    if (holds === true) counts.matching++;
-    else if (holds === null) counts.unknown++;
-    if (kind === 'all' ? holds === false : counts.matching > (kind === 'single' ? 1 : 0)) break;
+    if (!isOpen(kind, counts, predicate(context))) break;
   }
   return counts;
+}
+
+/** As `countMatches`, in turns. */
+function* countMatchesInTurns(
+  kind: QuantifierKind,
+  elements: readonly Value[],
+  meter: WorkMeter,
+  holds: (element: Value) => boolean | null,
+): PausingWork<Counts> {
+  const counts = { matching: 0, unknown: 0 };
+  yield* goneThrough(elements, meter, (element) => isOpen(kind, counts, holds(element)));
+  return counts;
+}
+
+/** Counts an element. @returns false when the answer is certain */
+function isOpen(kind: QuantifierKind, counts: Counts, holds: boolean | null): boolean {
+  if (holds === true) counts.matching++;
+  else if (holds === null) counts.unknown++;
+  return kind === 'all' ? holds !== false : counts.matching <= (kind === 'single' ? 1 : 0);
 }
 
 function decide(kind: QuantifierKind, matching: number, length: number): boolean {
@@ -170,23 +207,47 @@ export function compileReduce(
   step: Evaluator,
   dialect?: Dialect,
 ): Evaluator {
+  const next: Fold = (value, item, context) => {
+    const frame = context.frame as Frame;
+    frame[accumulator] = value;
+    frame[element] = item;
+    const before = madeBytes.total;
+    const made = step(context);
+    // The value is bounded by itself; the one before is part of it or garbage.
+    madeBytes.rowStart += madeBytes.total - before;
+    if (context.madeBytesMax !== undefined) context.madeBytesMax += madeBytes.total - before;
+    return made;
+  };
   return (context) => {
     const elements = list(context);
     if (!Array.isArray(elements)) {
       if (dialect === 'cypher' && elements !== null) throw notA('a list', elements);
       return null;
     }
-    const frame = context.frame as Frame;
-    let value = initial(context);
-    for (let i = 0; i < elements.length; i++) {
-      frame[accumulator] = value;
-      frame[element] = elements[i] as Value;
-      const before = madeBytes.total;
-      value = step(context);
-      // The value is bounded by itself; the one before is part of it or garbage.
-      madeBytes.rowStart += madeBytes.total - before;
-      if (context.madeBytesMax !== undefined) context.madeBytesMax += madeBytes.total - before;
-    }
+    const first = initial(context);
+    if (takesTurns(elements, context))
+      return pausingValue(context, next, (meter) =>
+        foldedInTurns(elements, first, meter, next, context),
+      );
+    let value = first;
+    for (let i = 0; i < elements.length; i++) value = next(value, elements[i] as Value, context);
     return value;
   };
+}
+
+type Fold = (value: Value, item: Value, context: EvaluationContext) => Value;
+
+function* foldedInTurns(
+  elements: readonly Value[],
+  first: Value,
+  meter: WorkMeter,
+  next: Fold,
+  context: EvaluationContext,
+): PausingWork<Value> {
+  let value = first;
+  yield* goneThrough(elements, meter, (item) => {
+    value = next(value, item, context);
+    return true;
+  });
+  return value;
 }

@@ -39,6 +39,7 @@ import {
   type OperatorFactory,
   type RequiredSlots,
 } from './lowering.ts';
+import { unwoundValue } from './unwound-value.ts';
 
 export type ShapeOp =
   | 'Filter'
@@ -94,7 +95,7 @@ function lowerRowwise(
     case 'Unwind': {
       const options = {
         name: 'Unwind',
-        value: compileValue(lowering, plan.list),
+        value: unwoundValue(lowering, plan.list),
         rowOf: elementRow(plan.as, plan.keepEmpty),
         description,
       };

@@ -5,6 +5,7 @@ import type { Wait } from '#core/pausing-work.ts';
 import { double, isMap, type Value } from '#core/value/value.ts';
 import type { ScalarFunction } from '#query/evaluate/function-definition.ts';
 import { LongCalls } from '#query/evaluate/turns/long-calls.ts';
+import { cypherPrefix } from '#query/functions/cypher/arguments.ts';
 import { documentedFunctions, functionRegistry } from '#query/functions/registry.ts';
 import { seededRandom } from '#test/fuzz/random-bytes.ts';
 import { sampleContext } from './sample-context.ts';
@@ -184,9 +185,13 @@ function printed(value: Value): string {
   });
 }
 
+const ofCypher = documentedFunctions('cypher')
+  .filter(({ kind, isDeterministic }) => kind === 'function' && isDeterministic)
+  .map(({ name }) => functionRegistry.scalar(`${cypherPrefix}${name}`));
 const definitions = documentedFunctions()
   .filter(({ kind, isDeterministic }) => kind !== 'aggregate' && isDeterministic)
   .map(({ name, kind }) => functionRegistry.scalar(kind === 'method' ? `.${name}` : name))
+  .concat(ofCypher)
   .filter((definition) => definition?.worksInTurns === true && definition.mayTakeLong !== true)
   .filter((definition) => definition !== undefined);
 

@@ -1,8 +1,9 @@
 import type { Value } from '#core/value/value.ts';
-import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { WorkMeter } from '#core/pausing-work.ts';
+import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import { argumentError, notA } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { alias, scalar } from '../define.ts';
+import { alias, inTurns, scalar } from '../define.ts';
 
 /** What functions of openCypher have in common: null gives null, a value of another type is an error by its name. */
 
@@ -20,6 +21,19 @@ export function nullForNull(
   return scalar(`${cypherPrefix}${syntax}`, count, (args, context) =>
     args.some((arg) => arg === null) ? null : evaluate(args, context),
   );
+}
+
+/** As `nullForNull`, with a way to do the same in turns (`inTurns`). */
+export function nullForNullInTurns(
+  syntax: string,
+  argumentCount: readonly [number, number],
+  evaluate: Evaluate,
+  begin: (args: readonly Value[], context: EvaluationContext, meter: WorkMeter) => LongWork,
+): ScalarFunction {
+  const definition = nullForNull(syntax, argumentCount, evaluate);
+  return inTurns(definition, function* (args, context, meter) {
+    return args.some((arg) => arg === null) ? null : yield* begin(args, context, meter);
+  });
 }
 
 /** The same function under further names. */

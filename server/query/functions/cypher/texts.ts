@@ -1,22 +1,31 @@
 import { nonFiniteText, textOf } from '#core/text/text-form.ts';
 import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import { isList, type Value } from '#core/value/value.ts';
-import type { EvaluationContext } from '../../evaluate/context.ts';
+import type { WorkMeter } from '#core/pausing-work.ts';
+import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import { isNumber } from '../../evaluate/arithmetic/arithmetic.ts';
 import { argumentError, kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { scalar } from '../define.ts';
-import { boundedList, boundedText, requireBytes, requireElements } from '../number/bounds.ts';
-import { count, cypherPrefix, nullForNull, text, withAliases } from './arguments.ts';
+import { boundedList, boundedText, requireElements } from '../number/bounds.ts';
+import { characterCount, charactersBetween, lastCharacters } from '../text/characters.ts';
+import { replaceAll, replaceAllInTurns } from '../text/text.ts';
+import { spelledInTurns } from '../text/text-turns.ts';
+import {
+  count,
+  cypherPrefix,
+  nullForNull,
+  nullForNullInTurns,
+  text,
+  withAliases,
+} from './arguments.ts';
+import { characterCountInTurns, separatorsOf, splitInTurns } from './text-turns.ts';
 
 /** Functions of openCypher on texts (cypher.md 9.2). Lengths and positions count characters (code points). */
 
-const high = /[\ud800-\udbff]/;
-
 /** Characters from `start` on, `length` of them. */
 function part(source: string, start: number, length: number): string {
-  if (!high.test(source)) return source.slice(start, Math.min(source.length, start + length));
-  return [...source].slice(start, start + length).join('');
+  return charactersBetween(source, start, start + length);
 }
 
 function substring([source, start, length]: readonly Value[]): Value {
@@ -28,11 +37,7 @@ function substring([source, start, length]: readonly Value[]): Value {
 
 function right([source, size]: readonly Value[]): Value {
   const wanted = count(size, 'the length of right()');
-  const of = text(source);
-  const characters = high.test(of) ? [...of] : undefined;
-  const length = characters?.length ?? of.length;
-  const from = Math.max(0, length - wanted);
-  return characters === undefined ? of.slice(from) : characters.slice(from).join('');
+  return lastCharacters(text(source), wanted);
 }
 
 function replace([source, search, by]: readonly Value[], context: EvaluationContext): Value {
@@ -40,27 +45,41 @@ function replace([source, search, by]: readonly Value[], context: EvaluationCont
   const wanted = text(search);
   const instead = text(by);
   if (wanted === '') return of;
-  if (instead.length > wanted.length) {
-    const pieces = of.split(wanted).length - 1;
-    requireBytes(of.length + pieces * (instead.length - wanted.length), context);
-  }
-  return boundedText(
-    of.replaceAll(wanted, () => instead),
-    context,
-  );
+  return boundedText(replaceAll(of, wanted, instead, context), context);
+}
+
+function* replaceInTurns(
+  [source, search, by]: readonly Value[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+): LongWork {
+  const of = text(source);
+  const words = { from: text(search), to: text(by) };
+  if (words.from === '') return of;
+  const replaced = yield* replaceAllInTurns(of, words, context, meter);
+  return boundedText(text(replaced), context);
 }
 
 function split([source, separator]: readonly Value[], context: EvaluationContext): Value {
   const of = text(source);
-  const separators = isList(separator as Value)
-    ? (separator as readonly Value[]).map(text)
-    : [text(separator)];
   let parts: readonly string[] = [of];
-  for (const by of separators) {
+  for (const by of separatorsOf(separator)) {
     parts = parts.flatMap((piece) => (by === '' ? [...piece] : piece.split(by)));
     requireElements(parts.length, 'split()', context);
   }
   return boundedList(parts, context);
+}
+
+/** Empty at the end. */
+function characterFrom(of: string, at: number): string {
+  const code = of.codePointAt(at);
+  return code === undefined ? '' : String.fromCodePoint(code);
+}
+
+/** Empty at the start. */
+function characterBefore(of: string, at: number): string {
+  const isSecondHalf = (of.charCodeAt(at - 1) & 0xfc00) === 0xdc00;
+  return of.slice(Math.max(0, at - (isSecondHalf ? 2 : 1)), at);
 }
 
 type Side = 'start' | 'end' | 'both';
@@ -71,12 +90,19 @@ function trimmed(side: Side): (args: readonly Value[]) => Value {
     if (characters === undefined)
       return side === 'start' ? of.trimStart() : side === 'end' ? of.trimEnd() : of.trim();
     const unwanted = new Set(text(characters));
-    const all = [...of];
     let from = 0;
-    let to = all.length;
-    if (side !== 'end') while (from < to && unwanted.has(all[from] as string)) from += 1;
-    if (side !== 'start') while (to > from && unwanted.has(all[to - 1] as string)) to -= 1;
-    return all.slice(from, to).join('');
+    let to = of.length;
+    if (side !== 'end')
+      for (let first = characterFrom(of, from); from < to && unwanted.has(first); ) {
+        from += first.length;
+        first = characterFrom(of, from);
+      }
+    if (side !== 'start')
+      for (let last = characterBefore(of, to); to > from && unwanted.has(last); ) {
+        to -= last.length;
+        last = characterBefore(of, to);
+      }
+    return of.slice(from, to);
   };
 }
 
@@ -119,33 +145,55 @@ function toTexts([list]: readonly Value[]): Value {
   );
 }
 
+function spelling(syntax: string, spell: (of: string) => string): ScalarFunction {
+  return nullForNullInTurns(
+    syntax,
+    [1, 1],
+    ([of]) => spell(text(of)),
+    ([of], _context, meter) => spelledInTurns(text(of), spell, meter),
+  );
+}
+
 export const cypherTexts: readonly ScalarFunction[] = [
   ...withAliases(
-    nullForNull('toUpper(text)', [1, 1], ([of]) => text(of).toUpperCase()),
+    spelling('toUpper(text)', (of) => of.toUpperCase()),
     'upper',
   ),
   ...withAliases(
-    nullForNull('toLower(text)', [1, 1], ([of]) => text(of).toLowerCase()),
+    spelling('toLower(text)', (of) => of.toLowerCase()),
     'lower',
   ),
   nullForNull('trim(text)', [1, 1], trimmed('both')),
   nullForNull('btrim(text [, characters])', [1, 2], trimmed('both')),
   nullForNull('lTrim(text [, characters])', [1, 2], trimmed('start')),
   nullForNull('rTrim(text [, characters])', [1, 2], trimmed('end')),
-  nullForNull('replace(text, search, by)', [3, 3], replace),
-  nullForNull('split(text, separator)', [2, 2], split),
+  nullForNullInTurns('replace(text, search, by)', [3, 3], replace, replaceInTurns),
+  nullForNullInTurns('split(text, separator)', [2, 2], split, splitInTurns),
   nullForNull('substring(text, start [, length])', [2, 3], substring),
   nullForNull('left(text, length)', [2, 2], ([of, size]) =>
     part(text(of), 0, count(size, 'the length of left()')),
   ),
   nullForNull('right(text, length)', [2, 2], right),
-  nullForNull('normalize(text [, form])', [1, 2], ([of, form]) => text(of).normalize(formOf(form))),
+  nullForNullInTurns(
+    'normalize(text [, form])',
+    [1, 2],
+    ([of, form]) => text(of).normalize(formOf(form)),
+    ([of, form], _context, meter) => {
+      const wanted = formOf(form);
+      return spelledInTurns(text(of), (piece) => piece.normalize(wanted), meter);
+    },
+  ),
   nullForNull('isNormalized(text [, form])', [1, 2], ([of, form]) => {
     const wanted = formOf(form);
     return typeof of === 'string' ? of.normalize(wanted) === of : null;
   }),
   ...withAliases(
-    nullForNull('char_length(text)', [1, 1], ([of]) => [...text(of)].length),
+    nullForNullInTurns(
+      'char_length(text)',
+      [1, 1],
+      ([of]) => characterCount(text(of)),
+      ([of], _context, meter) => characterCountInTurns(text(of), meter),
+    ),
     'character_length',
     'charLength',
   ),

@@ -1,6 +1,6 @@
 import { isList, type Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
-import type { Evaluator } from '../../evaluate/evaluator.ts';
+import { NumberRange } from '../../evaluate/number-range.ts';
 import { Patience } from '../../evaluate/turns/patience.ts';
 import {
   PAUSE,
@@ -21,7 +21,8 @@ export type RowOfValue = (
 export interface UnwindOptions {
   readonly name: string;
   readonly input: PhysicalOperator;
-  readonly value: Evaluator;
+  /** Of a list that is nothing but numbers in a row those are enough. */
+  readonly value: (context: ExecutionContext) => Value | NumberRange;
   readonly rowOf: RowOfValue;
   readonly description: string;
 }
@@ -35,10 +36,13 @@ export class UnwindOperator implements PhysicalOperator {
   readonly #rowOf: RowOfValue;
   #context: ExecutionContext | undefined;
   #list: readonly Value[] = [];
+  /** In place of a list. */
+  #range: NumberRange | undefined;
+  #length = 0;
   #position = 0;
   /** The value of a row is being computed. */
   #isEntering = false;
-  #value: Value = null;
+  #value: Value | NumberRange = null;
   readonly #share = new WorkShare();
   readonly #patience = new Patience();
   readonly #compute = (): void => {
@@ -55,8 +59,7 @@ export class UnwindOperator implements PhysicalOperator {
 
   open(context: ExecutionContext): void {
     this.#context = context;
-    this.#list = [];
-    this.#position = 0;
+    this.#leave();
     this.#isEntering = false;
     this.#patience.reset();
     this.#options.input.open(context);
@@ -67,8 +70,9 @@ export class UnwindOperator implements PhysicalOperator {
     const { input } = this.#options;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
-      if (this.#position < this.#list.length) {
-        const element = this.#list[this.#position] as Value;
+      if (this.#position < this.#length) {
+        const place = this.#position;
+        const element = this.#range?.at(place) ?? (this.#list[place] as Value);
         this.#position += 1;
         if (this.#rowOf(element, 'element', context)) return ROW;
         continue;
@@ -86,16 +90,30 @@ export class UnwindOperator implements PhysicalOperator {
   /** Takes the value of a new row. @returns whether it is a row already */
   #enter(context: ExecutionContext): boolean {
     const value = this.#value;
-    this.#value = null;
-    this.#position = 0;
-    this.#list = isList(value) ? value : [];
+    this.#leave();
+    if (value instanceof NumberRange) {
+      this.#range = value;
+      this.#length = value.length;
+      return value.length === 0 && this.#rowOf(null, 'empty', context);
+    }
+    if (isList(value)) {
+      this.#list = value;
+      this.#length = value.length;
+    }
     if (!isList(value)) return this.#rowOf(value, 'whole', context);
     return value.length === 0 && this.#rowOf(null, 'empty', context);
   }
 
-  close(): void {
+  #leave(): void {
     this.#list = [];
+    this.#range = undefined;
     this.#value = null;
+    this.#length = 0;
+    this.#position = 0;
+  }
+
+  close(): void {
+    this.#leave();
     this.#patience.reset();
     this.#context = undefined;
     this.#options.input.close();
