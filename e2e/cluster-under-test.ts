@@ -29,6 +29,7 @@ export async function capabilitiesOf(provider: Provider): Promise<ReadonlySet<Ca
     found.add('node chaos');
     found.add('container kill');
   }
+  if (e2eSettings.bucket !== undefined) found.add('S3 storage');
   const classes = await must('kubectl', [
     ...['get', 'storageclasses', '-o', 'jsonpath={.items[*].allowVolumeExpansion}'],
   ]);

@@ -9,6 +9,7 @@ import { operatorNumbers, type RightsAudit } from './steps/operator-metrics.ts';
 /** Rights that this cluster or this run cannot use, and why. */
 const cannotUse: Readonly<Record<string, string>> = {
   'delete apps/statefulsets': 'only volumes that grow need it',
+  'delete /configmaps': 'asked by the admission of owner references when a release is taken over',
   'update polyad.io/clusters/finalizers':
     'asked by the admission of owner references, not by a call',
 };

@@ -3,7 +3,12 @@ import type { Load } from './steps/load.ts';
 import type { KubernetesObject, Namespace } from './steps/objects.ts';
 
 /** What a cluster must have for a scenario to mean something. */
-export type Capability = 'node chaos' | 'several nodes' | 'volume expansion' | 'container kill';
+export type Capability =
+  | 'node chaos'
+  | 'several nodes'
+  | 'volume expansion'
+  | 'container kill'
+  | 'S3 storage';
 
 /** What one scenario of the e2e text, section 5, is given. */
 export interface ScenarioContext {

@@ -14,6 +14,8 @@ export interface E2eSettings {
   /** The operator cares for the whole cluster, which nobody else uses. */
   isClusterScoped: boolean;
   image: string | undefined;
+  /** A bucket that pods reach, of any S3-compatible storage: `http://KEY:SECRET@HOST:PORT/BUCKET`. */
+  readonly bucket: URL | undefined;
   readonly kubernetesVersion: string | undefined;
   /** The program; the first one found when nothing is said. */
   helm: string;
@@ -47,6 +49,7 @@ export const e2eSettings: E2eSettings = {
   nodeHook: env['E2E_NODE_HOOK'],
   isClusterScoped: env['E2E_CLUSTER_SCOPE'] === '1',
   image: env['E2E_SERVER_IMAGE'],
+  bucket: env['E2E_S3'] === undefined ? undefined : new URL(env['E2E_S3']),
   kubernetesVersion: env['E2E_K8S_VERSION'],
   helm: env['E2E_INSTALL'] ?? '',
 };

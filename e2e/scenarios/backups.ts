@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
+import { e2eSettings } from '../settings.ts';
 import {
   groupSeenBy,
   handLeadershipTo,
@@ -8,8 +10,15 @@ import {
   podsOf,
 } from '../steps/group.ts';
 import { mustHaveServed } from '../steps/load.ts';
-import { serverCommand, sql } from '../steps/member.ts';
-import { type KubernetesObject, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
+import { ask, serverCommand, sql } from '../steps/member.ts';
+import {
+  isReady,
+  type KubernetesObject,
+  type Manifest,
+  type Namespace,
+  reasonOf,
+  valueAt,
+} from '../steps/objects.ts';
 
 /*
  * `Backup`, `ScheduledBackup` and `Restore` on three members: archives on the volume of the leader, made and read while clients
@@ -72,7 +81,96 @@ async function mustHoldEverywhere(
   for (const pod of podsOf(cluster)) assert.equal(await pupilsIn(namespace, pod, database), pupils);
 }
 
+/** The bucket of the run, and the Secret for it. */
+function storage(): { readonly s3: object; readonly secret: Manifest } {
+  const { bucket } = e2eSettings;
+  if (bucket === undefined) throw new Error('E2E_S3 names no bucket');
+  const name = 'storage';
+  return {
+    s3: {
+      endpoint: bucket.origin,
+      bucket: bucket.pathname.slice(1),
+      prefix: `e2e/${Date.now()}`,
+      credentialsSecret: name,
+    },
+    secret: {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name },
+      stringData: {
+        accessKeyId: decodeURIComponent(bucket.username),
+        secretAccessKey: decodeURIComponent(bucket.password),
+      },
+    },
+  };
+}
+
+const recordCount = 20_000;
+
+/** A Cluster of three whose claims go with it, with a database of many books. */
+async function library({ namespace, cluster }: ScenarioContext, name: string): Promise<void> {
+  await cluster(name, { replicas: 3, deletionPolicy: 'Delete' });
+  const { pod } = await leaderOf(namespace, name);
+  await serverCommand(namespace, pod, 'create database library');
+  await sql(namespace, pod, 'library', 'CREATE VERTEX TYPE Book');
+  await sql(namespace, pod, 'library', 'CREATE PROPERTY Book.n LONG');
+  await sql(namespace, pod, 'library', 'CREATE INDEX ON Book (n) UNIQUE');
+  const rows =
+    "UNWIND range(1, 5000) AS i CREATE (:Book {n: i + $from, title: 'Book ' + toString(i * 7919)})";
+  for (let from = 0; from < recordCount; from += 5000) {
+    const body = { language: 'cypher', command: rows, params: { from } };
+    const { status, body: text } = await ask(namespace, pod, { path: '/command/library', body });
+    assert.equal(status, 200, text);
+  }
+}
+
+/** Of the content, whatever record ids it has. */
+async function checksumOf(namespace: Namespace, pod: string): Promise<string> {
+  const rows = await sql(namespace, pod, 'library', 'SELECT n, title FROM Book ORDER BY n');
+  assert.equal(rows.length, recordCount);
+  const content = rows.map(({ n, title }) => `${String(n)} ${String(title)}`).join('\n');
+  return createHash('sha256').update(content).digest('hex');
+}
+
 export const backupScenarios: readonly Scenario[] = [
+  {
+    id: 'B4',
+    title:
+      'a Stream backup in S3, the Cluster deleted with all claims, another one restored from it and grown to three: equal by checksum',
+    level: 2,
+    needs: ['S3 storage'],
+    async run(context) {
+      const { namespace, report, expectLostVolumes } = context;
+      const { s3, secret } = storage();
+      await library(context, 'burnt');
+      const { pod } = await leaderOf(namespace, 'burnt');
+      const before = await checksumOf(namespace, pod);
+      const start = performance.now();
+      const backup = { clusterRef: { name: 'burnt' }, method: 'Stream', destination: { s3 } };
+      await namespace.apply(secret, manifest('Backup', 'offsite', { ...backup, verify: true }));
+      const made = await succeeded(namespace, 'backups.polyad.io', 'offsite');
+      const [file] = (valueAt(made, 'status.files') ?? []) as readonly { readonly bytes: number }[];
+      report(`kept in ${secondsSince(start)} s, ${file?.bytes} bytes`);
+
+      expectLostVolumes();
+      await namespace.kubectl(['delete', 'pyd', 'burnt', '--wait=false']);
+      await namespace.waitGone('pyd', 'burnt', 'deletion');
+      for (const name of podsOf('burnt'))
+        await namespace.waitGone('pvc', `data-${name}`, 'deletion');
+
+      const restored = performance.now();
+      const fromBackup = { backupRef: { name: 'offsite' } };
+      await context.cluster('risen', { replicas: 1, bootstrap: { fromBackup } });
+      report(`restored in ${secondsSince(restored)} s`);
+      assert.equal(await checksumOf(namespace, 'risen-0'), before);
+      const grown = performance.now();
+      await namespace.kubectl(['scale', 'pyd', 'risen', '--replicas=3']);
+      await namespace.waitFor('pyd', 'risen', 'Ready', 'scaled', isReady);
+      report(`three in ${secondsSince(grown)} s`);
+      await mustBeConsistent(namespace, 'risen', 'library');
+      for (const name of podsOf('risen')) assert.equal(await checksumOf(namespace, name), before);
+    },
+  },
   {
     id: 'B1',
     title:

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario } from '../scenario.ts';
-import { serverContainerOf, signalContainer, signalServer } from '../steps/containers.ts';
+import { signalServer } from '../steps/containers.ts';
 import { serverCommand, sql } from '../steps/member.ts';
 import { conditionOf, isReady, type Namespace, reasonOf, valueAt } from '../steps/objects.ts';
+import { volumePod } from '../steps/volume-pod.ts';
 
 async function backTo(namespace: Namespace, name: string): Promise<void> {
   await namespace.waitFor(
@@ -15,6 +16,28 @@ async function backTo(namespace: Namespace, name: string): Promise<void> {
     (pod) => conditionOf(pod, 'Ready') === 'True',
   );
   await namespace.waitFor('pyd', name, 'Ready', 'memberBack', isReady);
+}
+
+/** Holds the databases of a volume as a server does, until it is killed. */
+const holder = `
+  const { lockFileName, ProcessLock } = await import('/opt/polyad/server/platform/process-lock.ts');
+  ProcessLock.acquire('/volume/databases/' + lockFileName);
+  console.log('holds');
+  setInterval(() => {}, 1000);`;
+
+/** Waits until a container says so. */
+async function mustSay(
+  namespace: Namespace,
+  container: readonly string[],
+  words: string,
+): Promise<void> {
+  const deadline = performance.now() + budgetMs('memberBack');
+  for (;;) {
+    const { output } = await namespace.tryKubectl(['logs', ...container]);
+    if (output.includes(words)) return;
+    if (performance.now() > deadline) throw new Error(`${container[0]} does not say: ${words}`);
+    await pause(300);
+  }
 }
 
 export const failureScenarios: readonly Scenario[] = [
@@ -53,44 +76,32 @@ export const failureScenarios: readonly Scenario[] = [
   {
     id: 'F2b',
     title:
-      'the pod deleted without grace while its server takes long to end: the next one waits for it, and is not restarted',
+      'a server that finds its directory held, as by one that ends late: it waits, and is not restarted',
     level: 1,
-    needs: ['container kill'],
     async run(context) {
-      const { namespace, cluster, load, report } = context;
+      const { namespace, image, cluster, report } = context;
       await cluster('late');
-      const clients = await load('late');
-      await clients.untilAcknowledged(20);
-      const before = await serverContainerOf(namespace, 'late-0');
-      const { uid } = (await namespace.require('pod', 'late-0')).metadata;
-      await signalContainer(context, before, 'SIGSTOP');
-      try {
-        await namespace.kubectl(['delete', 'pod', 'late-0', '--grace-period=0', '--force']);
-        await namespace.waitFor(
-          'pod',
-          'late-0',
-          'started anew',
-          'memberBack',
-          (pod) => pod?.metadata.uid !== uid && valueAt(pod, 'status.phase') === 'Running',
-        );
-        const deadline = performance.now() + budgetMs('memberBack');
-        let said = '';
-        while (!said.includes('uses this directory already')) {
-          if (performance.now() > deadline) throw new Error(`nothing was waited for: ${said}`);
-          await pause(300);
-          said = (await namespace.tryKubectl(['logs', 'late-0', '-c', 'server'])).output;
-        }
-        report(said.split('\n').find((line) => line.includes('already')) ?? '');
-        await pause(3_000);
-      } finally {
-        // Its node may have ended it by now.
-        await signalContainer(context, before, 'SIGCONT').catch(() => {});
-      }
+      await serverCommand(namespace, 'late-0', 'create database kept');
+      await sql(namespace, 'late-0', 'kept', 'CREATE DOCUMENT TYPE T');
+      await sql(namespace, 'late-0', 'kept', 'INSERT INTO T SET n = 42');
+      const hibernate = (isAsleep: boolean) =>
+        namespace.patch('pyd', 'late', { spec: { hibernate: isAsleep } });
+      await hibernate(true);
+      await namespace.waitGone('pod', 'late-0', 'hibernate');
+      const command = ['node', '--input-type=module', '-e', holder];
+      await namespace.apply(volumePod('holder', { image, claim: 'data-late-0', command }));
+      await mustSay(namespace, ['holder'], 'holds');
+      await hibernate(false);
+      const server = ['late-0', '-c', 'server'];
+      await mustSay(namespace, server, 'uses this directory already');
+      await pause(3_000);
+      assert.notEqual(conditionOf(await namespace.require('pod', 'late-0'), 'Ready'), 'True');
+      await namespace.kubectl(['delete', 'pod', 'holder', '--grace-period=0', '--force']);
+      const start = performance.now();
       await backTo(namespace, 'late');
-      await clients.untilAcknowledged(20);
-      const { longestGapSeconds, failed } = await clients.stop();
-      assert.equal(failed, 0);
-      report(`gap ${longestGapSeconds.toFixed(1)} s`);
+      report(`Ready ${((performance.now() - start) / 1000).toFixed(1)} s after it was given back`);
+      const [row] = await sql(namespace, 'late-0', 'kept', 'SELECT n FROM T');
+      assert.equal(row?.['n'], 42);
     },
   },
   {

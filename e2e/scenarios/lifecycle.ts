@@ -11,6 +11,7 @@ import {
   reasonOf,
   valueAt,
 } from '../steps/objects.ts';
+import { volumePod } from '../steps/volume-pod.ts';
 
 async function fill(namespace: Namespace, pod: string): Promise<void> {
   await serverCommand(namespace, pod, 'create database kept');
@@ -35,31 +36,8 @@ async function leftOf(namespace: Namespace, cluster: string): Promise<readonly s
 
 /** What lies among the backups of a volume that no member uses any more. */
 async function backupsOn(namespace: Namespace, image: string, claim: string): Promise<string> {
-  await namespace.apply({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'look' },
-    spec: {
-      restartPolicy: 'Never',
-      automountServiceAccountToken: false,
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: 1000,
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
-      containers: [
-        {
-          name: 'look',
-          image,
-          imagePullPolicy: 'IfNotPresent',
-          command: ['find', '/volume/backups', '-type', 'f'],
-          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-          volumeMounts: [{ name: 'data', mountPath: '/volume' }],
-        },
-      ],
-      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: claim } }],
-    },
-  });
+  const command = ['find', '/volume/backups', '-type', 'f'];
+  await namespace.apply(volumePod('look', { image, claim, command }));
   const isOver = (pod: KubernetesObject | undefined): boolean =>
     valueAt(pod, 'status.phase') === 'Succeeded';
   await namespace.waitFor('pod', 'look', 'over', 'memberBack', isOver);

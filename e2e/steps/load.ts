@@ -112,14 +112,28 @@ export class Load {
       .map((line) => JSON.parse(line) as Record<string, number | string | boolean>);
   }
 
+  /** When each write was acknowledged, by the clock of the clients. */
+  async #times(): Promise<readonly number[]> {
+    const events = await this.#events();
+    return events.filter((event) => 'acknowledged' in event).map((event) => Number(event['at']));
+  }
+
+  /** How many writes were acknowledged so far. */
+  async count(): Promise<number> {
+    return (await this.#times()).length;
+  }
+
   /** Waits until the clients have had this many more writes acknowledged. */
   async untilAcknowledged(more: number): Promise<void> {
-    const count = async (): Promise<number> =>
-      (await this.#events()).filter((event) => 'acknowledged' in event).length;
-    const wanted = (await count()) + more;
+    const wanted = (await this.count()) + more;
     const deadline = performance.now() + 90_000;
-    while ((await count()) < wanted)
+    while ((await this.count()) < wanted)
       if (performance.now() > deadline) throw new Error('the clients get no write acknowledged');
+  }
+
+  /** The longest time between two acknowledged writes from the `count`th on, in seconds. */
+  async gapSince(count: number): Promise<number> {
+    return longestGap((await this.#times()).slice(Math.max(0, count - 1)));
   }
 
   /** Stops the clients and checks that each acknowledged write is stored exactly once, on every member. */

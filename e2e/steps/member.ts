@@ -19,7 +19,7 @@ export interface MemberAnswer {
 const program = `
 const fs = require('node:fs');
 const { path, body, headers, password, host } = JSON.parse(fs.readFileSync(0, 'utf8'));
-const file = process.env.SERVICE_SERVER_ROOT_PASSWORD_PATH;
+const file = process.env.SERVICE_SERVER_ROOT_PASSWORD_PATH ?? '/etc/polyad/root/rootPassword';
 const secret = password ?? fs.readFileSync(file, 'utf8').trim();
 fetch('http://' + (host ?? '127.0.0.1') + ':2480/api/v1' + path, {
   method: body ? 'POST' : 'GET',

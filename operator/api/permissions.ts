@@ -79,8 +79,8 @@ export const operatorPermissions: readonly PermissionRule[] = [
     scope: 'whole',
     group: '',
     resources: ['configmaps'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch'],
-    why: 'files of the members; they are collected with their Cluster',
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why: 'files of the members; delete is never called: it is asked of whoever gives those of a release an owner',
   },
   {
     scope: 'whole',
@@ -149,8 +149,8 @@ export const operatorPermissions: readonly PermissionRule[] = [
     scope: 'whole',
     group: 'cert-manager.io',
     resources: ['certificates'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch'],
-    why: 'spec.tls.issuer.certManager, where there is cert-manager; they are collected with their Cluster',
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why: 'spec.tls.issuer.certManager, where there is cert-manager; delete as for configmaps',
   },
   {
     scope: 'own',

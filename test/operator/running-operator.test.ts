@@ -368,6 +368,9 @@ test('the rights of the operator are exactly what its flows use', async () => {
       (name) => `monitoring.coreos.com ${name} create`,
     ),
     'cert-manager.io certificates create',
+    // Asked of whoever gives an object that is there an owner.
+    ' configmaps delete',
+    'cert-manager.io certificates delete',
     'polyad.io clusters/finalizers update',
     ...['get', 'create', 'update'].map((verb) => `coordination.k8s.io leases ${verb}`),
   ];

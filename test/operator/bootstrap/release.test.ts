@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import { parseSpec } from '../../../operator/api/cluster.ts';
+import type { ClusterObject } from '../../../operator/api/cluster.ts';
 import { conditionOf } from '../../../operator/api/conditions.ts';
 import type { KubernetesObject } from '../../../operator/api/kubernetes-object.ts';
+import { operatorPermissions } from '../../../operator/api/permissions.ts';
+import { groupOf, resourceKindOf } from '../../../operator/kubernetes/resource-kinds.ts';
+import { expectedObjects } from '../../../operator/resources/expected-objects.ts';
 import { SimulatedWorld } from '../sim/simulated-world.ts';
 
 // A release of the chart, as it is rendered, becomes a Cluster while its members run (operator.md 8.15).
@@ -94,6 +99,24 @@ test('a release of three goes on as a Cluster, without a restart, and nothing of
   world.restartOperator();
   for (let turn = 0; turn < 20; turn++) await world.turn();
   assert.equal(world.api.effectiveWrites, writes);
+});
+
+test('the operator may delete whatever it may have to give an owner, which an API server can ask for', () => {
+  const { spec } = parseSpec({
+    metadata: { name: 'orders' },
+    spec: { tls: { issuer: { certManager: { issuerRef: { name: 'x' } } } } },
+  } as ClusterObject);
+  assert.ok(spec);
+  const kinds = new Set(expectedObjects('orders', spec).map(({ kind }) => kind));
+  assert.ok(kinds.has('Certificate') && kinds.has('ConfigMap'));
+  const lacking = [...kinds].filter((kind) => {
+    const resource = resourceKindOf(kind);
+    const rule = operatorPermissions.find(
+      ({ group, resources }) => group === groupOf(resource) && resources.includes(resource.plural),
+    );
+    return rule?.verbs.includes('delete') !== true;
+  });
+  assert.deepEqual(lacking, []);
 });
 
 test('a member that starts anew after that finds its volume, and a guard looks at it from then on', async () => {
