@@ -20,7 +20,8 @@ async function backTo(namespace: Namespace, name: string): Promise<void> {
 
 /** Holds the databases of a volume as a server does, until it is killed. */
 const holder = `
-  const { lockFileName, ProcessLock } = await import('/opt/polyad/server/platform/process-lock.ts');
+  const path = process.cwd() + '/server/platform/process-lock.ts';
+  const { lockFileName, ProcessLock } = await import(path);
   ProcessLock.acquire('/volume/databases/' + lockFileName);
   console.log('holds');
   setInterval(() => {}, 1000);`;

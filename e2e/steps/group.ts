@@ -8,6 +8,7 @@ import {
   type KubernetesObject,
   memberPods,
   type Namespace,
+  reasonOf,
   valueAt,
 } from './objects.ts';
 
@@ -114,6 +115,8 @@ export async function backToThree(namespace: Namespace, cluster: string): Promis
 /** Sees how a Cluster goes: numbers of voters, and pods in the order in which they were ended, with who was not ready then. */
 export class GroupWatch {
   readonly voters: number[] = [];
+  /** Why the Cluster was not Ready, each time. */
+  readonly unready: string[] = [];
   readonly ended: string[] = [];
   /** Pods that were ended while another one was not ready. */
   readonly doubled: string[] = [];
@@ -128,8 +131,9 @@ export class GroupWatch {
       signal,
       onChange: ({ object }) => {
         const count = Number(valueAt(object, 'status.voters') ?? 0);
-        if (object.metadata.name === cluster && count > 0 && this.voters.at(-1) !== count)
-          this.voters.push(count);
+        if (object.metadata.name !== cluster) return;
+        if (count > 0 && this.voters.at(-1) !== count) this.voters.push(count);
+        if (conditionOf(object, 'Ready') === 'False') this.unready.push(reasonOf(object, 'Ready'));
       },
     });
     void api.watch(`/api/v1/namespaces/${namespace}/pods`, {

@@ -30,6 +30,7 @@ import type { Actors } from './actors.ts';
 import { changeGroup } from './change-group.ts';
 import { issueCertificate } from './issue-certificate.ts';
 import { isLasting, Refusals } from './refusal.ts';
+import { isOwnKind } from './kinds/kind-controller.ts';
 import { setFinalizer } from './set-finalizer.ts';
 import { takeOver } from './take-over.ts';
 
@@ -136,7 +137,9 @@ function inNamespace(name: string, namespace: string | undefined) {
 
 async function createOnce(object: KubernetesObject, { actors }: Task): Promise<void> {
   try {
-    actors.reader.noteWritten(await actors.api.create(object));
+    const made = await actors.api.create(object);
+    // A kind with looks of its own begins them when its watch brings something new: what was noted before is no news.
+    if (!isOwnKind(object.kind)) actors.reader.noteWritten(made);
   } catch (error) {
     // Somebody was faster, or an answer was lost: the one that is there counts.
     if (codeOf(error) !== 409) throw error;

@@ -394,6 +394,17 @@ test('an installation for namespaces asks for nothing outside of them but what i
   );
 });
 
+test('a Restore that the operator makes itself is begun as those of users are', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  await started(world, operator);
+  const fromBackup = { backupRef: { name: 'nowhere' } };
+  world.create('orders', { replicas: 1, bootstrap: { fromBackup } });
+  await pass(world, 30_000);
+  const restore = world.api.find('Restore', 'orders-bootstrap');
+  assert.match(JSON.stringify(restore?.status ?? 'no look'), /nowhere/);
+});
+
 test('a lead that is handed over is followed within two seconds, and watching it writes nothing', async () => {
   const world = new SimulatedWorld();
   const { operator } = runOperatorOn(world);

@@ -12,7 +12,7 @@ export interface HttpFront {
 }
 
 export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
-  world.controllers.addressPrefix = '127.0.1.';
+  world.controllers.addressPrefix = '127.1.';
   const api = createServer((request, response) => {
     answerApi(world, request, response).catch(() => response.destroy());
   });

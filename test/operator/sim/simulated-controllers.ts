@@ -35,7 +35,7 @@ export class SimulatedControllers {
   readonly streams = new SimulatedStreams();
   node = 'node-a';
   /** Of pods; loopback addresses let a real process reach them. */
-  addressPrefix = '10.0.0.';
+  addressPrefix = '10.0.';
   #addresses = 0;
   /** Stored objects never change in place. */
   readonly #revisions = new WeakMap<Template, string>();
@@ -89,10 +89,9 @@ export class SimulatedControllers {
       volumeClaimTemplates?: readonly StoredObject[];
     };
     const revision = this.#revisionOf(spec.template);
-    for (const pod of this.#api.all('Pod')) {
-      const ordinal = ordinalOf(name, pod);
-      if (ordinal === undefined || pod.metadata.namespace !== namespace) continue;
-      if (ordinal >= spec.replicas) this.#api.delete(pod, true);
+    for (let ordinal = spec.replicas; ordinal < ordinalsMax; ordinal++) {
+      const pod = this.#api.find('Pod', `${name}-${ordinal}`, namespace);
+      if (pod !== undefined && isOf(name, pod)) this.#api.delete(pod, true);
     }
     for (let ordinal = 0; ordinal < spec.replicas; ordinal++)
       this.#ensurePod(set, spec, ordinal, revision);
@@ -140,6 +139,11 @@ export class SimulatedControllers {
     } as StoredObject);
   }
 
+  #newAddress(): string {
+    const count = ++this.#addresses;
+    return `${this.addressPrefix}${count >> 8}.${count & 255}`;
+  }
+
   #runPod(pod: StoredObject): void {
     const { name, namespace, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined) {
@@ -167,9 +171,7 @@ export class SimulatedControllers {
         : { reason: 'PodInitializing' };
       const status = {
         phase: 'Pending',
-        podIP: this.missingImages.has(image)
-          ? undefined
-          : `${this.addressPrefix}${++this.#addresses}`,
+        podIP: this.missingImages.has(image) ? undefined : this.#newAddress(),
         containerStatuses: [{ name: 'server', restartCount: 0, state: { waiting } }],
         conditions: [condition('Ready', 'False', this.#now())],
       };
@@ -262,10 +264,8 @@ function unschedulable(nowMs: number) {
   };
 }
 
-function ordinalOf(set: string, { metadata }: StoredObject): number | undefined {
-  const isOurs = (metadata.ownerReferences ?? []).some(({ name }) => name === set);
-  const ordinal = metadata.name.startsWith(`${set}-`) ? metadata.name.slice(set.length + 1) : '';
-  return isOurs && /^\d+$/.test(ordinal) ? Number(ordinal) : undefined;
+function isOf(set: string, { metadata }: StoredObject): boolean {
+  return (metadata.ownerReferences ?? []).some(({ name }) => name === set);
 }
 
 /** Pods of Jobs have run when they are seen. */
@@ -304,3 +304,5 @@ function podOf(
 }
 
 export type { ContainerStatus };
+/** Members of a Cluster: nine voters and sixteen that read. */
+const ordinalsMax = 25;
