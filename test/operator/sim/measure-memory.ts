@@ -2,13 +2,15 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { freePort } from '../../support/server-process.ts';
 import { systemRuntime } from '../../../operator/kubernetes/system-runtime.ts';
 import { serveWorld } from './http-front.ts';
 import { SimulatedWorld } from './simulated-world.ts';
 
 /*
- * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds] [members of each]. Resident memory of an operator process that looks
- * after ready Clusters, its processor time at rest, and its reaction to a changed spec.
+ * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds] [members of each] [there]. Resident memory of an operator
+ * process that looks after ready Clusters, its processor time at rest, and its reaction to a changed spec. With `there` the Clusters
+ * are ready before it starts, as after an upgrade of the operator: `readyMs` is then how long it takes to have seen them all.
  */
 
 const clusters = Number(process.argv[2] ?? 20);
@@ -22,18 +24,45 @@ writeFileSync(
   kubeconfig,
   JSON.stringify({
     'current-context': 'sim',
-    contexts: [{ name: 'sim', context: { cluster: 'sim', user: 'sim', namespace: 'shop' } }],
+    contexts: [{ name: 'sim', context: { cluster: 'sim', user: 'sim', namespace: 'operators' } }],
     clusters: [{ name: 'sim', cluster: { server: `http://127.0.0.1:${front.apiPort}` } }],
     users: [{ name: 'sim', user: { token: 'token' } }],
   }),
 );
+const create = (at: number) =>
+  world.create(`c${at}`, {
+    replicas,
+    image: 'polyad:1',
+    ports: { http: front.memberPort },
+    tls: { raft: { enabled: true } },
+  });
+const isThere = process.argv[5] === 'there';
+const batchSize = 50;
+const turnsMax = 120;
+/** Brings Clusters to rest in this process, some at a time. */
+async function prepare(from: number): Promise<void> {
+  const names = Array.from({ length: Math.min(batchSize, clusters - from) }, (_, i) => from + i);
+  names.forEach(create);
+  const isReady = (at: number) => world.condition('Ready', `c${at}`).startsWith('True');
+  for (let turn = 0, quiet = 0; quiet < 3; turn++) {
+    if (turn === turnsMax) throw new Error(`Clusters from ${from} on do not settle`);
+    const before = world.api.effectiveWrites;
+    for (const at of names) await world.look(`c${at}`);
+    world.controllers.step();
+    world.runtime.skip(5000);
+    quiet = world.api.effectiveWrites === before && names.every(isReady) ? quiet + 1 : 0;
+  }
+}
+for (let from = 0; isThere && from < clusters; from += batchSize) await prepare(from);
+
+const metricsPort = await freePort();
 const operator = spawn(
   process.execPath,
   [
     ...process.execArgv,
     resolve(import.meta.dirname, '../../../operator/main.ts'),
     '--default-server-image=polyad:1',
-    '--port=0',
+    `--port=${metricsPort}`,
   ],
   { env: { ...process.env, KUBECONFIG: kubeconfig }, stdio: ['ignore', 'ignore', 'inherit'] },
 );
@@ -61,13 +90,16 @@ const readyCount = () =>
     .all('Cluster')
     .filter(({ metadata }) => world.condition('Ready', metadata.name).startsWith('True')).length;
 
-for (let at = 0; at < clusters; at++)
-  world.create(`c${at}`, {
-    replicas,
-    ports: { http: front.memberPort },
-    tls: { raft: { enabled: true } },
-  });
+/** Clusters that the operator has looked at since it started. */
+async function seenCount(): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).catch(() => undefined);
+  const text = (await answer?.text()) ?? '';
+  return text.split('\n').filter((line) => line.startsWith('polyad_cluster_info{')).length;
+}
+
 const startedAt = systemRuntime.clock.now();
+if (isThere) while ((await seenCount()) < clusters) await pass(100);
+else for (let at = 0; at < clusters; at++) create(at);
 while (readyCount() < clusters) await pass(100);
 const readyMs = systemRuntime.clock.now() - startedAt;
 await pass(3000);
