@@ -128,6 +128,8 @@ export interface IndexDefinition {
   readonly replaces?: IndexId;
   /** A unique one that tells decimals between two doubles apart; those made before 2026-11-22 take them for one until REBUILD INDEX. */
   readonly tellsDecimals?: true;
+  /** Its entries lie in chunks; a FULL_TEXT one made before 2026-11-28 has an entry of its own for each posting until REBUILD INDEX. */
+  readonly isChunked?: true;
   /** It belongs to its type, a UNIQUE LIGHTWEIGHT one, and is listed nowhere. */
   readonly isInternal?: boolean;
   /** It replaces one that is gone already: a build that a stop interrupted is done again instead of being dropped. */

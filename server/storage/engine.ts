@@ -59,9 +59,14 @@ export interface StorageEngine {
    * log entry and no LSN: takes effect in the order of the calls of `apply`, durable and visible when resolved. Entries that
    * exist already stay as they are; who calls has made sure that a unique key has one owner. Sorted input is fastest.
    */
-  addEntries(index: IndexId, isUnique: boolean, entries: readonly IndexEntry[]): Promise<void>;
+  addEntries(index: IndexTarget, entries: readonly IndexEntry[]): Promise<void>;
   /** As `addEntries`, of a sorted run whose entries are not there (`watchBuild`): four times as quick. */
   addNewEntries(run: EntryRun): Promise<void>;
+  /**
+   * Of an index in chunks: what stands beside them goes in, and they are filled up. In small commits, beside all others.
+   * @returns false when there was nothing to be gained
+   */
+  compactEntries(index: IndexId): Promise<boolean>;
   /** Tells which records have entries of an index under construction. Called while no `apply` is under way. */
   watchBuild(index: IndexId): BuildWatch;
   /** A consistent hot copy of the environment in an empty directory. */
@@ -130,7 +135,8 @@ export interface StorageSnapshot extends Disposable {
   uniqueEntry(index: IndexId, key: Uint8Array, length?: number): Rid | undefined;
   /**
    * Entries in byte order of their keys (`ordered-key.ts`), `low` inclusive, `high` exclusive. The cursor may be kept across
-   * event-loop turns while the snapshot is open.
+   * event-loop turns while the snapshot is open. Those of an index in chunks come in the order of `entry-chunk.ts`, ascending only,
+   * and bounds lie between its groups.
    */
   entries(
     index: IndexId,

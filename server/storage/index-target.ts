@@ -6,4 +6,6 @@ export interface IndexTarget {
   readonly isUnique: boolean;
   /** Entries of records that were there before the index may be missing yet (`addEntries`). */
   readonly isBuilding: boolean;
+  /** Its entries lie in chunks (`format/entry-chunk.ts`); not unique then. */
+  readonly isChunked?: boolean;
 }

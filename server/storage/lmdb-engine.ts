@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
-import type { BucketId, IndexId, LogIndex } from '#core/value/rid.ts';
+import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import { BlockBuilder } from './commit/block-builder.ts';
 import type { BulkWriter } from './bulk/writer.ts';
 import type { EntryRun } from './bulk/entry-runs.ts';
@@ -11,14 +11,11 @@ import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from 
 import type { CommitContext } from './commit/context.ts';
 import { haveLongValues } from './commit/long-values.ts';
 import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
-import {
-  type AppliedPosition,
-  decodeApplied,
-  decodeBucketState,
-  decodeIndexEntries,
-} from './format/counters.ts';
+import { type AppliedPosition, decodeApplied } from './format/counters.ts';
 import { DeletionJobs } from './commit/deletion-jobs.ts';
+import { EntryFolds } from './commit/entry-folds.ts';
 import { type BuildWatch, IndexBuilds } from './commit/index-builds.ts';
+import type { IndexTarget } from './index-target.ts';
 import type { IndexEntry, LogEntry, StorageEngine, StorageSnapshot } from './engine.ts';
 import { environmentFileName } from './environment/file.ts';
 import { EnvironmentUse } from './environment/use.ts';
@@ -27,6 +24,7 @@ import { RetiredCells } from './read/large-cells.ts';
 import { LmdbBulkWriter } from './bulk/lmdb-writer.ts';
 import { LmdbSnapshot, type SnapshotSource } from './read/snapshot.ts';
 import { ValueWindow } from './read/pinned-reader.ts';
+import { loadStates } from './read/load-states.ts';
 import { ReaderBook } from './read/reader-book.ts';
 import { RowEncoder } from './format/row.ts';
 import type { TypeLabels } from './format/row-record.ts';
@@ -80,6 +78,7 @@ export class LmdbEngine implements StorageEngine {
   readonly #state: StateReader;
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
+  readonly #folds: EntryFolds;
   readonly #builds = new IndexBuilds((index) =>
     this.#state.entryCount(this.#readers.newest, index),
   );
@@ -156,6 +155,13 @@ export class LmdbEngine implements StorageEngine {
       },
       failed: (error) => this.#fail(error, []),
     });
+    this.#folds = new EntryFolds({
+      timers: options.timers,
+      singles: this.#state.singles,
+      entryCount: (index) => this.#state.entryCount(this.#readers.newest, index),
+      commit: (prepare) => this.#enqueue(prepare, 'alone'),
+      mayRun: () => !this.#isClosing && this.#failure === undefined,
+    });
     use.opened(options.timers);
     if (!this.#readers.layer.isEmpty) this.#checkpointer.changed();
     if (!this.#jobs.isEmpty) this.#startDeletions();
@@ -189,20 +195,7 @@ export class LmdbEngine implements StorageEngine {
       this.#readers.rebase(this.#applied.index);
     }
     const reader = this.#readers.newest;
-    const since = 0 as LogIndex;
-    for (const name of reader.metaNames('bucket/')) {
-      const state = decodeBucketState(reader.meta(name) as Uint8Array);
-      this.#state.setBucket(Number(name.slice(7)) as BucketId, state, since, since);
-    }
-    for (const name of reader.metaNames('index/')) {
-      const count = decodeIndexEntries(reader.meta(name) as Uint8Array);
-      this.#state.setEntryCount(Number(name.slice(6)) as IndexId, count, since, since);
-    }
-    for (const name of reader.metaNames('shapes/')) {
-      const id = Number(name.slice(7));
-      this.shapes.define(id, reader.meta(name) as Uint8Array);
-      this.shapes.saved(id);
-    }
+    loadStates(reader, this.#state, this.shapes);
     this.#schema = reader.meta('schema');
     if (this.#schema !== undefined) this.#options.deriver.schemaChanged(this.#schema);
   }
@@ -322,8 +315,7 @@ export class LmdbEngine implements StorageEngine {
     return entry.position.index > (commit.position?.index ?? this.#applied.index);
   }
 
-  addEntries(index: IndexId, isUnique: boolean, entries: readonly IndexEntry[]): Promise<void> {
-    const target = { id: index, isUnique, isBuilding: true };
+  addEntries(target: IndexTarget, entries: readonly IndexEntry[]): Promise<void> {
     const prepare = (commit: CommitBuilder) => {
       for (const { key, rid } of entries) commit.entries.add(target, key, rid);
       commit.entries.endEntry();
@@ -332,7 +324,12 @@ export class LmdbEngine implements StorageEngine {
   }
 
   addNewEntries(run: EntryRun): Promise<void> {
-    return this.#enqueue((commit) => commit.entries.addRun(run), 'alone');
+    const { timers } = this.#options;
+    return this.#enqueue((commit) => commit.entries.addRun(run, timers), 'alone');
+  }
+
+  compactEntries(index: IndexId): Promise<boolean> {
+    return this.#folds.compact(index);
   }
 
   watchBuild(index: IndexId): BuildWatch {
@@ -434,6 +431,7 @@ export class LmdbEngine implements StorageEngine {
   #resolve(group: readonly Unit[], commit: CommitBuilder): void {
     for (const unit of group) unit.resolve();
     if (commit.deletions.length > 0) this.#startDeletions();
+    if (commit.entries.singles.size > 0) this.#folds.check();
   }
 
   /** Builds the group's commit. A unit that meets damaged data fails alone: it is taken out and the rest is built again. */
@@ -556,6 +554,7 @@ export class LmdbEngine implements StorageEngine {
     while (this.#work !== undefined || this.#deletions !== undefined) {
       await this.#work;
       await this.#deletions;
+      await this.#folds.settled();
     }
     if (this.#failure === undefined) await this.#checkpointer.all();
   }

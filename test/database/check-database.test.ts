@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { parseRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import { IndexKeys } from '#index/ordered/index-keys.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
 import type { PlainRow } from './support/plain-values.ts';
@@ -139,7 +140,7 @@ test('entries of an index that are missing or too many are found, and the index 
   const rebuilt = graph.database.state.catalog.indexNamed('V[n]');
   assert.ok(rebuilt !== undefined);
   const stray = [{ key: Uint8Array.of(0x20, 1, 2, 3), rid: parseRid('#1:2') as Rid }];
-  await graph.database.engine.addEntries(rebuilt.id, true, stray);
+  await graph.database.engine.addEntries(new IndexKeys(rebuilt).target, stray);
   assert.ok(Number((await check('CHECK DATABASE TYPE V'))['totalErrors']) >= 1);
   assert.deepEqual((await check('CHECK DATABASE FIX'))['rebuiltIndexes'], ['V[n]']);
   assert.equal((await check('CHECK DATABASE'))['totalErrors'], 0);

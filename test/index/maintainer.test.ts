@@ -146,7 +146,7 @@ test('entries of an index under construction are counted once, whoever adds them
   const engine = openIndexed(temporaryDirectory(context), [index]);
   const log = new Log(engine);
   await log.commit(put(engine, person(0), { v: 1 }), put(engine, person(1), { v: 2 }));
-  await engine.addEntries(index.id, false, [
+  await engine.addEntries(new IndexKeys(index).target, [
     { key: encodeKey([1]), rid: person(0) },
     { key: encodeKey([3]), rid: person(2) },
   ]);

@@ -81,3 +81,41 @@ test('a database of format 1 that is only read, or changed without new values, s
     await database.close();
   }
 });
+
+const keptTexts = new URL('./fixtures/full-text-1.mdb.gz', import.meta.url);
+
+test('full-text indexes made before there were chunks are read and changed as they are, until REBUILD INDEX', async () => {
+  const database = await openTestDatabase();
+  const found = (query: string) =>
+    database.print(
+      'SELECT n, $score AS s FROM Note WHERE search_index("Note[title,body]", :query) ORDER BY n',
+      { query },
+    );
+  const errors = async () => (await database.run('CHECK DATABASE'))[0]?.['totalErrors'];
+  const queries = ['sea', '+horse -sea', 'title:number', 'ston*', 'hores~2', 'new'];
+  try {
+    await database.reopen(() =>
+      writeFileSync(
+        join(database.directory, 'test', 'data.mdb'),
+        gunzipSync(readFileSync(keptTexts)),
+      ),
+    );
+    assert.equal((await found('sea')).split('\n').length, 14);
+    await database.run("INSERT INTO Note SET n = 40, title = 'new', body = 'a horse at sea'");
+    await database.run("UPDATE Note SET body = 'new stones' WHERE n = 1");
+    await database.run('DELETE FROM Note WHERE n = 2');
+    await database.run('COMPACT INDEX `Note[title,body]`');
+    assert.equal(await errors(), 0);
+    assert.deepEqual(await storedFormat(database), { storage: 1 });
+    const before = await Promise.all(queries.map(found));
+    assert.match(before.at(-1) as string, /n: 1,.*\n.*n: 40,/);
+    await database.run('REBUILD INDEX `Note[title,body]`');
+    assert.deepEqual(await Promise.all(queries.map(found)), before);
+    assert.equal(await errors(), 0);
+    const features = ['entryChunks'];
+    assert.deepEqual(await storedFormat(database), { storage: 2, features });
+    assert.deepEqual(await Promise.all(queries.map(found)), before);
+  } finally {
+    await database.close();
+  }
+});

@@ -60,6 +60,7 @@ export function createIndex(
     ...(change.isText && { isText: true }),
     state: hasRecords ? 'BUILDING' : 'READY',
     ...(change.unique && { tellsDecimals: true }),
+    ...(change.indexKind === 'FULL_TEXT' && { isChunked: true }),
   };
   return {
     catalog: nextCatalog(catalog, {
@@ -316,6 +317,7 @@ export function rebuildIndex(
     state: 'BUILDING',
     replaces: index.id,
     ...(index.unique && { tellsDecimals: true }),
+    ...(index.kind === 'FULL_TEXT' && { isChunked: true }),
   };
   return {
     catalog: nextCatalog(catalog, {

@@ -29,7 +29,9 @@ export function maintain(
         rebuildIndexes(work, { order, room, progress }),
       );
     case 'compact-index':
-      return reported({ room, order }, 'compact index', () => compactIndexes(work, order));
+      return reported({ room, order }, 'compact index', () =>
+        compactIndexes(work, { order, room }),
+      );
     case 'rebuild-type':
       return reported({ room, order }, 'rebuild type', (progress) =>
         rebuildType(work, { order, room, progress }),

@@ -103,16 +103,20 @@ function statisticsRow(
   ]);
 }
 
-/** COMPACT INDEX: entries lie in a tree that keeps itself compact; what searches keep of vectors that are gone is given back. */
+/**
+ * COMPACT INDEX: entries in chunks are brought together, and what searches keep of vectors that are gone is given back. The others lie
+ * in a tree that keeps itself compact.
+ */
 export async function compactIndexes(
   work: Extract<Maintenance, { kind: 'compact-index' }>,
-  { transaction }: MaintenanceOrder,
+  { order: { transaction }, room: { engine } }: Pick<MaintenanceTask, 'order' | 'room'>,
 ): Promise<readonly ValueMap[]> {
   const indexes = indexesNamed(transaction.catalog, work.index);
   let isCompacted = false;
   for (const { id, kind } of indexes) {
     if (!isSearchKind(kind)) continue;
     if (transaction.index(id).entries.memory.known?.compact?.() === true) isCompacted = true;
+    if (await engine.compactEntries(id)) isCompacted = true;
   }
   return [
     new Map<string, Value>([

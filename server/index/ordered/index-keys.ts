@@ -33,6 +33,7 @@ export class IndexKeys {
       id: definition.id,
       isUnique: definition.unique,
       isBuilding: definition.state === 'BUILDING',
+      ...(definition.isChunked && { isChunked: true }),
     };
   }
 

@@ -1,22 +1,26 @@
 // Entries of a full-text index. For each field of a record that has terms
-//   01 field u8, number of terms u32 big-endian               (lengths, from which the average is known)
+//   01 field u8, 00, number of terms u32 big-endian           (lengths, from which the average is known)
 // and for each term of it
 //   02 term as UTF-8, 00, field u8, frequency and number of terms of the field as varints.
-// So all postings of a term lie together, with what scoring needs, and follow from the row alone.
+// So all postings of a term lie together, with what scoring needs, and follow from the row alone. What ends with the first zero byte
+// is the group of an entry in chunks (`storage/format/entry-chunk.ts`). Indexes made before there were chunks do without the zero byte
+// before a length.
 
 export const lengthTag = 0x01;
 export const termTag = 0x02;
 
 const utf8 = new TextEncoder();
 
-export function lengthKey(field: number, length: number): Uint8Array {
-  const key = new Uint8Array(6);
+/** @param isChunked the index is one in chunks */
+export function lengthKey(field: number, length: number, isChunked: boolean): Uint8Array {
+  const key = new Uint8Array(isChunked ? 7 : 6);
+  const at = key.length - 4;
   key[0] = lengthTag;
   key[1] = field;
-  key[2] = length >>> 24;
-  key[3] = length >>> 16;
-  key[4] = length >>> 8;
-  key[5] = length;
+  key[at] = length >>> 24;
+  key[at + 1] = length >>> 16;
+  key[at + 2] = length >>> 8;
+  key[at + 3] = length;
   return key;
 }
 

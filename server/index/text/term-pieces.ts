@@ -25,6 +25,7 @@ const noKeys: readonly Uint8Array[] = [];
 export function* termPieces(
   fields: readonly AnalyzedField[],
   values: readonly (Value | undefined)[],
+  isChunked: boolean,
   unitsPerPiece = unitsPerPieceDefault,
 ): KeyPieces {
   for (const [at, { number, indexAnalyzer }] of fields.entries()) {
@@ -36,7 +37,7 @@ export function* termPieces(
       yield noKeys;
     }
     if (length === 0) continue;
-    let piece = [lengthKey(number, length)];
+    let piece = [lengthKey(number, length, isChunked)];
     for (const frequencies of shards) {
       for (const [term, frequency] of frequencies) {
         piece.push(termKey(term, number, frequency, length));

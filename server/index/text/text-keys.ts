@@ -60,9 +60,11 @@ function numberIn(value: Value | undefined, otherwise: number): number {
 export class TextKeys implements SearchKeys {
   readonly #fields: readonly TextField[];
   readonly #terms: string[] = [];
+  readonly #isChunked: boolean;
 
   constructor(definition: IndexDefinition) {
     this.#fields = textSettings(definition).fields;
+    this.#isChunked = definition.isChunked === true;
   }
 
   keysOf(record: KeyedRecord): readonly Uint8Array[] {
@@ -75,7 +77,7 @@ export class TextKeys implements SearchKeys {
     const values = this.#fields.map(({ name }) => valueAt(record, name));
     let units = 0;
     for (const value of values) units += unitsOf(value);
-    if (units > longTextUnits) return termPieces(this.#fields, values);
+    if (units > longTextUnits) return termPieces(this.#fields, values, this.#isChunked);
     const keys: Uint8Array[] = [];
     for (let at = 0; at < values.length; at += 1)
       this.#addKeys(this.#fields[at] as TextField, values[at], keys);
@@ -98,7 +100,7 @@ export class TextKeys implements SearchKeys {
       frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
     }
     terms.length = 0;
-    keys.push(lengthKey(field.number, length));
+    keys.push(lengthKey(field.number, length, this.#isChunked));
     for (const [term, frequency] of frequencies)
       keys.push(termKey(term, field.number, frequency, length));
   }
@@ -152,7 +154,7 @@ export function lengthRange(field: number): {
 }
 
 export function lengthIn(key: Uint8Array): number {
-  return new DataView(key.buffer, key.byteOffset, key.length).getUint32(2);
+  return new DataView(key.buffer, key.byteOffset, key.length).getUint32(key.length - 4);
 }
 
 /** Where the term of a posting's key ends. */

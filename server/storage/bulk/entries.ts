@@ -28,7 +28,7 @@ export class BulkEntries implements EntryChanges {
   async build(commit: CommitBuilder, timers: Pick<Timers, 'yield'>): Promise<void> {
     for (const run of await this.#runs.sorted(timers)) {
       if (!run.target.isBuilding) {
-        commit.entries.addRun(run);
+        await commit.entries.addRun(run, timers);
         continue;
       }
       for (let place = 0; place < run.count; place += 1) {

@@ -2,6 +2,7 @@ import type { IndexId, Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { IndexTarget } from '../index-target.ts';
 import { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
+import { groupEnd } from '../format/entry-chunk.ts';
 import { orderByPrefix } from './prefix-sort.ts';
 import { type Key, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
 
@@ -39,8 +40,15 @@ export class EntryRun {
     if (end > this.#bytes.length) this.#growBytes(end);
     const bytes = this.#bytes;
     // Here, not in a function for all: that one meets every kind of array, and takes 20 ns a byte then.
-    for (let i = 0; i < key.length; i += 1) bytes[start + i] = key[i] as number;
-    if (!this.target.isUnique) writeRid(this.#bytes, start + key.length, rid);
+    if (this.target.isChunked === true) {
+      const group = groupEnd(key, 0);
+      for (let i = 0; i < group; i += 1) bytes[start + i] = key[i] as number;
+      writeRid(bytes, start + group, rid);
+      for (let i = group; i < key.length; i += 1) bytes[start + ridSize + i] = key[i] as number;
+    } else {
+      for (let i = 0; i < key.length; i += 1) bytes[start + i] = key[i] as number;
+      if (!this.target.isUnique) writeRid(bytes, start + key.length, rid);
+    }
     this.#used = end;
     this.#starts[at + 1] = end;
     this.#rids[at] = rid;
@@ -152,6 +160,19 @@ export class EntryRun {
   componentsAt(place: number): Uint8Array {
     const at = this.#order[place] as number;
     return this.#bytes.slice(this.#starts[at] as number, this.#starts[at + 1] as number);
+  }
+
+  /** The bytes that hold all components; those at a place of the order lie from `startAt` to `endAt`. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  startAt(place: number): number {
+    return this.#starts[this.#order[place] as number] as number;
+  }
+
+  endAt(place: number): number {
+    return this.#starts[(this.#order[place] as number) + 1] as number;
   }
 
   ridAt(place: number): Rid {

@@ -21,6 +21,7 @@ import {
   encodeApplied,
   encodeBucketState,
   encodeIndexState,
+  type IndexState,
   rowsPerBlockFor,
 } from '../format/counters.ts';
 import type { CommitContext } from './context.ts';
@@ -28,6 +29,7 @@ import type { LogEntry } from '../engine.ts';
 import type { PrefixDeletion } from './deletion-jobs.ts';
 import { EntryBuilder } from './entry-builder.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
+import { indexStatesAfter } from './index-states.ts';
 import { ListBuilder } from './list-builder.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
 import { applyPatch } from '../format/cell-patch.ts';
@@ -66,6 +68,7 @@ import { type PackedWrites, removal, type Write } from '../checkpoint/write-batc
 type Mending = 'mend-bucket' | 'drop-list';
 
 const rowsPerFirstBlock = 64;
+const noEntries: IndexState = { entries: 0 };
 
 /** Entries with more operations than this are applied in slices; each slice takes a few milliseconds. */
 export const operationsPerSlice = 256;
@@ -100,7 +103,7 @@ export class CommitBuilder {
     this.#context = context;
     this.#memory = context.memory;
     this.meta = new PendingMeta(context.format);
-    this.entries = new EntryBuilder(reader, this.#memory, context.builds);
+    this.entries = new EntryBuilder(reader, this.#memory, context.builds, this.meta);
     this.lists = new ListBuilder(reader);
     this.large = new PendingLargeCells(reader, this.#memory);
   }
@@ -380,7 +383,9 @@ export class CommitBuilder {
   #dropIndex(index: IndexId): void {
     this.#droppedIndexes.add(index);
     this.entries.drop(index);
-    this.deletions.push({ store: 'ix', prefix: bigEndian(index, 4) });
+    const prefix = bigEndian(index, 4);
+    this.deletions.push({ store: 'ix', prefix });
+    if (this.#context.state.singles.has(index)) this.deletions.push({ store: 'ft', prefix });
   }
 
   /** Its rows, their large cells and the edges listed at its vertices. Bucket ids are not used again. */
@@ -528,9 +533,8 @@ export class CommitBuilder {
       writes.push(this.#context.jobs.recordOf(deletion, this.reader, this.#memory));
     }
     const index = this.position?.index ?? this.reader.index;
-    for (const [id, entries] of this.#entryCounts()) {
-      this.meta.set(`index/${id}`, entries && encodeIndexState(entries.count, index));
-    }
+    for (const [id, state] of this.#indexStates())
+      this.meta.set(`index/${id}`, state && encodeIndexState(state, index));
     if (this.position !== undefined) this.meta.set('applied', encodeApplied(this.position));
     this.meta.addWrites(writes, subs, this.#memory);
     return writes;
@@ -565,21 +569,16 @@ export class CommitBuilder {
     this.#context.spareBuilders.push(builder);
   }
 
-  #entryCounts(): Map<IndexId, { count: number } | undefined> {
-    const counts = new Map<IndexId, { count: number } | undefined>();
-    for (const id of this.#droppedIndexes) counts.set(id, undefined);
-    for (const [id, delta] of this.entries.deltas) {
-      const base = this.#droppedIndexes.has(id)
-        ? 0
-        : this.#context.state.entryCount(this.reader, id);
-      counts.set(id, { count: base + delta });
-    }
-    return counts;
+  #indexStates(): ReadonlyMap<IndexId, IndexState | undefined> {
+    const { state } = this.#context;
+    const before = { state, reader: this.reader, dropped: this.#droppedIndexes };
+    return indexStatesAfter(this.entries, before);
   }
 
   /** Makes the caches show the commit; it is durable and has this index. */
   publish(index: LogIndex, heldIndex: LogIndex): void {
     const { state, shapes } = this.#context;
+    const indexStates = this.#indexStates();
     this.meta.publish();
     for (const id of this.#shapes) shapes.saved(id);
     for (const [id, bucket] of this.#buckets) {
@@ -593,8 +592,7 @@ export class CommitBuilder {
     this.lists.publish(state, index);
     if (this.#droppedIndexes.size > 0) state.uniqueEntries.clear();
     this.entries.publish(state.uniqueEntries);
-    for (const [id, entries] of this.#entryCounts()) {
-      state.setEntryCount(id, entries?.count ?? 0, index, heldIndex);
-    }
+    for (const [id, after] of indexStates)
+      state.setIndexState(id, after ?? noEntries, index, heldIndex);
   }
 }

@@ -6,7 +6,7 @@ import { putSealed, removal, type Write } from '../checkpoint/write-batch.ts';
 
 /** All keys of a sub-database that start with a prefix are to go: entries of a dropped index, data of a dropped bucket. */
 export interface PrefixDeletion {
-  readonly store: 'ix' | 'blk' | 'big' | 'adj';
+  readonly store: 'ix' | 'ft' | 'blk' | 'big' | 'adj';
   readonly prefix: Uint8Array;
 }
 

@@ -7,9 +7,13 @@ import type { IndexTarget } from '../index-target.ts';
 import type { IndexBuilds } from './index-builds.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
-import { IxKey, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
+import { chunkedComponents } from '../format/entry-chunk.ts';
+import { IxKey, removedEntrySize, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
+import { hasChunkedEntry } from '../read/chunked-cursor.ts';
 import type { UniqueEntryCache } from '../read/unique-entry-cache.ts';
-import { putEmpty, putLast, removal, type Write } from '../checkpoint/write-batch.ts';
+import { putEmpty, putLast, putMark, removal, type Write } from '../checkpoint/write-batch.ts';
+import { type MergeBounds, type MergedRuns, mergeChunks } from './chunk-merge.ts';
+import type { PendingMeta } from './pending-meta.ts';
 
 interface Change {
   readonly target: IndexTarget;
@@ -44,11 +48,20 @@ export class EntryBuilder implements EntryChanges {
   readonly #key = new IxKey();
   readonly #memory: ImageMemory;
   readonly #builds: IndexBuilds;
+  readonly #meta: Pick<PendingMeta, 'use'>;
+  /** Single entries that come to stand beside the chunks of an index; less than 0: more of them go. */
+  readonly singles = new Map<IndexId, number>();
 
-  constructor(reader: PinnedReader, memory: ImageMemory, builds: IndexBuilds) {
+  constructor(
+    reader: PinnedReader,
+    memory: ImageMemory,
+    builds: IndexBuilds,
+    meta: Pick<PendingMeta, 'use'>,
+  ) {
     this.#reader = reader;
     this.#memory = memory;
     this.#builds = builds;
+    this.#meta = meta;
   }
 
   /**
@@ -85,17 +98,64 @@ export class EntryBuilder implements EntryChanges {
     const packed = this.#packed;
     if (packed === undefined) return;
     this.#packed = undefined;
-    for (const run of await packed.removals.sorted(timers)) {
-      this.removalRuns.push(run);
+    const removals = await packed.removals.sorted(timers);
+    const additions = await packed.additions.sorted(timers);
+    for (const run of removals) {
       this.#count(run.target.id, -run.count);
+      if (run.target.isChunked !== true) this.removalRuns.push(run);
+      else if (!additions.some(({ target }) => target.id === run.target.id))
+        await inTurns(this.#merge(run.target.id, { removals: run }), timers);
     }
-    for (const run of await packed.additions.sorted(timers)) this.addRun(run);
+    for (const run of additions) {
+      const gone = removals.find(({ target }) => target.id === run.target.id);
+      await this.addRun(run, timers, gone);
+    }
   }
 
-  /** Sorted entries that are known to be new. */
-  addRun(run: EntryRun): void {
-    this.additionRuns.push(run);
+  /**
+   * Sorted entries that are known to be new.
+   * @param removals of an index in chunks, the entries that go before
+   */
+  async addRun(
+    run: EntryRun,
+    timers: Pick<Timers, 'yield'>,
+    removals?: EntryRun | undefined,
+  ): Promise<void> {
     this.#count(run.target.id, run.count);
+    if (run.target.isChunked !== true) this.additionRuns.push(run);
+    else await inTurns(this.#merge(run.target.id, { additions: run, removals }), timers);
+  }
+
+  /**
+   * Single entries of an index go into its chunks.
+   * @returns where to go on; undefined: all of them did
+   */
+  fold(
+    index: IndexId,
+    bounds: MergeBounds,
+    timers: Pick<Timers, 'yield'>,
+  ): Promise<Uint8Array | undefined> {
+    return inTurns(this.#merge(index, {}, bounds), timers);
+  }
+
+  /** So many of the single entries that there were are in chunks now. */
+  folded(index: IndexId, count: number): void {
+    this.#useChunks(index, -count);
+  }
+
+  #merge(
+    index: IndexId,
+    runs: MergedRuns,
+    bounds?: MergeBounds,
+  ): Generator<undefined, Uint8Array | undefined, undefined> {
+    this.#useChunks(index, 0);
+    const [reader, memory, writes] = [this.#reader, this.#memory, this.#writes];
+    return mergeChunks({ reader, index, memory, writes }, runs, bounds);
+  }
+
+  #useChunks(index: IndexId, singles: number): void {
+    this.#meta.use('entryChunks');
+    this.singles.set(index, (this.singles.get(index) ?? 0) + singles);
   }
 
   remove(target: IndexTarget, key: Uint8Array, rid: Rid): void {
@@ -103,8 +163,7 @@ export class EntryBuilder implements EntryChanges {
       this.#packed.removals.add(target, key, rid);
       return;
     }
-    const components = target.isUnique ? key : withRid(key, rid);
-    this.#removals.push({ target, components, rid });
+    this.#removals.push({ target, components: componentsOf(target, key, rid), rid });
   }
 
   add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
@@ -112,8 +171,7 @@ export class EntryBuilder implements EntryChanges {
       this.#packed.additions.add(target, key, rid);
       return;
     }
-    const components = target.isUnique ? key : withRid(key, rid);
-    this.#additions.push({ target, components, rid });
+    this.#additions.push({ target, components: componentsOf(target, key, rid), rid });
   }
 
   /** All removals of a log entry come before its additions: records may swap unique keys in one transaction. */
@@ -135,7 +193,7 @@ export class EntryBuilder implements EntryChanges {
     }
   }
 
-  /** Like `add` for components that end with the RID already where the index is not unique. */
+  /** Like `add` for components that have the RID in them already where the index is not unique. */
   addEncoded(target: IndexTarget, components: Uint8Array, rid: Rid): void {
     this.#additions.push({ target, components, rid });
   }
@@ -168,6 +226,7 @@ export class EntryBuilder implements EntryChanges {
   /** Forgets counting for a dropped index. */
   drop(index: IndexId): void {
     this.#deltas.delete(index);
+    this.singles.delete(index);
     this.#packed?.removals.drop(index);
     this.#packed?.additions.drop(index);
   }
@@ -180,9 +239,14 @@ export class EntryBuilder implements EntryChanges {
     key.components = components;
     const { ix } = this.#reader.subs;
     if (sign === -1 && target.isUnique) this.#freed.push(change);
-    this.#writes.push(
-      sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
-    );
+    if (target.isChunked === true) {
+      // The chunk is not looked at: what says that an entry is gone may find none.
+      this.#useChunks(target.id, 1);
+      this.#writes.push(sign === 1 ? putEmpty(ix, key) : putMark(ix, key, removedEntrySize));
+    } else
+      this.#writes.push(
+        sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
+      );
     this.#count(target.id, sign);
   }
 
@@ -194,13 +258,14 @@ export class EntryBuilder implements EntryChanges {
   #changes({ target, components, rid }: Change, isThereThen: boolean): boolean {
     this.#builds.note(target.id, rid);
     const name = `${target.id}/${Buffer.from(components).toString('latin1')}`;
-    const isThere = this.#known.get(name) ?? this.#isStored(target.id, components);
+    const isThere = this.#known.get(name) ?? this.#isStored(target, components);
     this.#known.set(name, isThereThen);
     return isThere !== isThereThen;
   }
 
-  #isStored(index: IndexId, components: Uint8Array): boolean {
-    this.#key.index = index;
+  #isStored({ id, isChunked }: IndexTarget, components: Uint8Array): boolean {
+    if (isChunked === true) return hasChunkedEntry(this.#reader, id, components);
+    this.#key.index = id;
     this.#key.components = components;
     return this.#reader.find(this.#reader.subs.ix, this.#key);
   }
@@ -208,6 +273,11 @@ export class EntryBuilder implements EntryChanges {
 
 function isOfUnique({ target }: EntryRun): boolean {
   return target.isUnique;
+}
+
+function componentsOf({ isUnique, isChunked }: IndexTarget, key: Uint8Array, rid: Rid): Uint8Array {
+  if (isUnique) return key;
+  return isChunked === true ? chunkedComponents(key, rid) : withRid(key, rid);
 }
 
 export function withRid(key: Uint8Array, rid: Rid): Uint8Array {

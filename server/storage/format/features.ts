@@ -14,6 +14,8 @@ export interface StorageFormat {
 export const formatFeatures = [
   /** Tags 22 to 28 of stored values and 80 to 86 of index keys: times, moments, durations, points and paths of Cypher. */
   'extendedValues',
+  /** Entries of some indexes lie in chunks, with single ones beside them (`entry-chunk.ts`). */
+  'entryChunks',
 ] as const;
 
 export type FormatFeature = (typeof formatFeatures)[number];

@@ -158,7 +158,7 @@ export interface Store {
   readonly lastSize: number;
   /** The value in a buffer that the next get overwrites and that may be longer than the value. */
   getBinaryFast(key: Key, options: ReadOptions): Buffer | undefined;
-  /** Keys go to the sink, of which `key` is the new length; `value` is a record id or -1. */
+  /** Keys go to the sink, of which `key` is the new length. */
   getRange(options: RangeOptions): Iterable<RangeEntry>;
   /** Only the keys, as lengths of the sink. */
   getKeys(options: RangeOptions): Iterable<number>;
@@ -178,6 +178,7 @@ export interface RangeOptions extends ReadOptions {
 
 export interface RangeEntry {
   readonly key: number;
+  /** A record id, `noValue`, or `removedEntry`. */
   readonly value: number;
 }
 
@@ -310,7 +311,14 @@ function same(value: Uint8Array): Uint8Array {
   return value;
 }
 
-/** Values of ranges are read only as record ids: that of a unique entry, or -1. */
+/** What a range gives for an entry without a value, and for one that says of a chunk's that it is gone. */
+export const noValue = -1;
+export const removedEntry = -2;
+/** Bytes of the value of the latter. */
+export const removedEntrySize = 1;
+
+/** Values of ranges are read only as record ids: that of a unique entry, or what stands for something else. */
 function decodeRange(bytes: Uint8Array, length: number): number {
-  return length === ridSize ? readRidBytes(bytes, 0) : -1;
+  if (length === ridSize) return readRidBytes(bytes, 0);
+  return length === removedEntrySize ? removedEntry : noValue;
 }

@@ -2,7 +2,15 @@ import type { IndexId, Rid } from '#core/value/rid.ts';
 import type { EntryCursor } from '../engine.ts';
 import { keyText } from '../checkpoint/overlay-store.ts';
 import type { PinnedReader } from './pinned-reader.ts';
-import { IxKey, indexPrefixSize, readRidBytes, ridSize } from '../format/sub-databases.ts';
+import {
+  IxKey,
+  indexPrefixSize,
+  noValue,
+  readRidBytes,
+  removedEntry,
+  removedEntrySize,
+  ridSize,
+} from '../format/sub-databases.ts';
 import type { Write } from '../checkpoint/write-batch.ts';
 
 /** The first read takes a few entries, because most lookups want no more; then up to this many per call. */
@@ -61,6 +69,17 @@ export class LmdbEntryCursor implements EntryCursor {
     const end = this.#ends[this.#at] as number;
     const ridBytes = (this.#values[this.#at] as number) < 0 ? ridSize : 0;
     return this.#keys.subarray(startOf(this.#ends, this.#at) + indexPrefixSize, end - ridBytes);
+  }
+
+  /** The key with all that follows it; for indexes in chunks. */
+  get components(): Uint8Array {
+    const start = startOf(this.#ends, this.#at) + indexPrefixSize;
+    return this.#keys.subarray(start, this.#ends[this.#at]);
+  }
+
+  /** Of an index in chunks: the entry is gone from its chunk. */
+  get isRemoved(): boolean {
+    return this.#values[this.#at] === removedEntry;
   }
 
   get rid(): Rid {
@@ -183,10 +202,10 @@ function mergeEntries(
   return merged;
 }
 
-/** As ranges of LMDB give it: the RID of a unique entry, or -1. */
-function entryValue(write: Write): number {
-  if (write.slab === undefined || write.size !== ridSize) return -1;
-  return readRidBytes(write.slab.bytes, write.start);
+/** As ranges of LMDB give it. */
+function entryValue({ slab, start, size }: Write): number {
+  if (slab !== undefined && size === ridSize) return readRidBytes(slab.bytes, start);
+  return size === removedEntrySize ? removedEntry : noValue;
 }
 
 function startOf(ends: readonly number[], at: number): number {

@@ -14,6 +14,7 @@ import type { Value } from '#core/value/value.ts';
 import type { Block } from '../format/block.ts';
 import type { BlockWindow } from './block-window.ts';
 import type { AdjacencyList, Direction, EntryCursor, StorageSnapshot } from '../engine.ts';
+import { ChunkedEntryCursor } from './chunked-cursor.ts';
 import { LmdbEntryCursor } from './entry-cursor.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import type { HashHalves } from '../format/row-hash.ts';
@@ -178,7 +179,10 @@ export class LmdbSnapshot implements StorageSnapshot {
     high: Uint8Array,
     order: 'ascending' | 'descending',
   ): EntryCursor {
-    return new LmdbEntryCursor(this.#reader, { index, low, high, order });
+    const range = { index, low, high, order };
+    if (!this.#state.singles.has(index)) return new LmdbEntryCursor(this.#reader, range);
+    assert(order === 'ascending', 'entries in chunks are read in their order');
+    return new ChunkedEntryCursor(this.#reader, range);
   }
 
   entryCount(index: IndexId): number {

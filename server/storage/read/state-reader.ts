@@ -22,7 +22,7 @@ import { Block, blockFormat, rowOffsetsOffset, usedEndOffset } from '../format/b
 import { BlockCache } from './block-cache.ts';
 import type { BlockWindow } from './block-window.ts';
 import { checksumSize } from '../format/checksum.ts';
-import type { BucketState } from '../format/counters.ts';
+import type { BucketState, IndexState } from '../format/counters.ts';
 import type { AdjacencyList, Direction } from '../engine.ts';
 import { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
@@ -37,6 +37,8 @@ const noEdges: CachedList = {
   vertices: new Float64Array(),
   since: 0 as LogIndex,
 };
+
+export const droppedIndex = -1;
 
 export interface StateReaderOptions {
   readonly blockCacheBytes: number;
@@ -57,6 +59,8 @@ export class StateReader {
   /** undefined as a value: dropped. */
   readonly buckets = new Map<BucketId, Versioned<BucketState | undefined>>();
   readonly entryCounts = new Map<IndexId, Versioned<number>>();
+  /** Of indexes whose entries lie in chunks, how many single ones stand beside these now; `droppedIndex` of those that are gone. */
+  readonly singles = new Map<IndexId, number>();
   /** LSN of the last change of adjacency by edge type, since the engine was opened. */
   readonly listsChanged = new Map<TypeId, LogIndex>();
   /** As `listsChanged`, of all types that have none. */
@@ -88,12 +92,15 @@ export class StateReader {
     this.buckets.set(id, old?.replacedBy(state, since, heldIndex) ?? new Versioned(state, since));
   }
 
-  setEntryCount(id: IndexId, count: number, since: LogIndex, heldIndex: LogIndex): void {
+  setIndexState(id: IndexId, state: IndexState, since: LogIndex, heldIndex: LogIndex): void {
     const old = this.entryCounts.get(id);
+    const { entries, singles } = state;
     this.entryCounts.set(
       id,
-      old?.replacedBy(count, since, heldIndex) ?? new Versioned(count, since),
+      old?.replacedBy(entries, since, heldIndex) ?? new Versioned(entries, since),
     );
+    if (singles !== undefined || this.singles.has(id))
+      this.singles.set(id, singles ?? droppedIndex);
   }
 
   /** Lists and unique keys may have changed with the state `since`, by whoever writes: nothing that is kept of them holds. */

@@ -7,7 +7,6 @@ import { IndexKeys } from '#index/ordered/index-keys.ts';
 import { EntryRun, RunMerge } from '#storage/bulk/entry-runs.ts';
 import type { BuildWatch } from '#storage/commit/index-builds.ts';
 import type { IndexEntry, StorageEngine } from '#storage/engine.ts';
-import type { IndexTarget } from '#storage/index-target.ts';
 import { bucketUnder } from '../read/holding-bucket.ts';
 import { RecordScan } from '../read/record-scan.ts';
 import type { SchemaGate } from './schema-gate.ts';
@@ -74,7 +73,7 @@ export async function buildIndex(
     while (!isOver()) {
       const runs: EntryRun[] = [];
       for (let bytes = 0; !isOver() && bytes < runBytesMax; ) {
-        const run = new EntryRun(targetOf(definition));
+        const run = new EntryRun(keys.target);
         recordCount += await gate.exclusively(() => {
           watch ??= engine.watchBuild(definition.id);
           return gatherRound(keys, run, { buckets, place, watch }, services);
@@ -90,10 +89,6 @@ export async function buildIndex(
     watch?.[Symbol.dispose]();
   }
   return recordCount;
-}
-
-function targetOf({ id, unique }: IndexDefinition): IndexTarget {
-  return { id, isUnique: unique, isBuilding: true };
 }
 
 interface Course {
@@ -129,7 +124,7 @@ async function write(
     if (isChanged) late.add(rid);
     return !isChanged;
   };
-  const merge = new RunMerge(targetOf(keys.definition), runs);
+  const merge = new RunMerge(keys.target, runs);
   const partEntriesMax = Math.min(roundEntriesMax, roundRecords * entriesPerRecord);
   const nextPart = () => merge.next(partEntriesMax, { yield: pause });
   for (let part = await nextPart(); part !== undefined; ) {
@@ -185,10 +180,10 @@ async function addOthers(
   timer: SliceTimer,
 ): Promise<void> {
   if (others.length === 0) return;
-  const { id, unique } = keys.definition;
   others.sort(compare);
-  if (unique) await requireDistinct(keys, others, { engine, timer, formats });
-  await engine.addEntries(id, unique, others);
+  if (keys.definition.unique) await requireDistinct(keys, others, { engine, timer, formats });
+  // The definition may be that of the built index already: of a copy that builds later.
+  await engine.addEntries({ ...keys.target, isBuilding: true }, others);
 }
 
 async function inPieces(

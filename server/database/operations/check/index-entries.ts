@@ -32,7 +32,12 @@ export async function checkIndex(definition: IndexDefinition, around: Around): P
     report.error(`index '${definition.name}' cannot be compared: not all records can be read`);
     return false;
   }
-  const stored = await sumOfEntries(definition, around);
+  const stored = await sumOfEntries(definition, around).catch((error: unknown) => {
+    if (!isDamage(error)) throw error;
+    report.error(`index '${definition.name}': ${error.message}`);
+    return undefined;
+  });
+  if (stored === undefined) return false;
   const counted = view.snapshot.entryCount(definition.id);
   const isRight = stored.equals(wanted);
   if (!isRight) {

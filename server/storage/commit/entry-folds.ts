@@ -1,0 +1,103 @@
+import type { Timers } from '#core/runtime.ts';
+import type { IndexId } from '#core/value/rid.ts';
+import { droppedIndex } from '../read/state-reader.ts';
+import type { CommitBuilder } from './builder.ts';
+import type { MergeBounds } from './chunk-merge.ts';
+
+/** Single entries beside the chunks of an index above which they go into these ... */
+const singlesMin = 65_536;
+/** ... and their share of all entries of the index: each time a good part of the chunks is made anew. */
+const singlesShare = 1 / 4;
+
+/** Of one commit: some milliseconds of the main thread. */
+const slice = { chunkMax: 256, changeMax: 8_192 };
+
+export interface EntryFoldsOptions {
+  readonly timers: Pick<Timers, 'yield'>;
+  /** `StateReader.singles`. */
+  readonly singles: ReadonlyMap<IndexId, number>;
+  readonly entryCount: (index: IndexId) => number;
+  /** As a commit of its own. */
+  readonly commit: (prepare: (commit: CommitBuilder) => Promise<void>) => Promise<void>;
+  /** The engine is at work. */
+  readonly mayRun: () => boolean;
+}
+
+/**
+ * Brings the single entries of indexes in chunks into these, in small commits beside all others. Commits write single entries, since
+ * making a chunk anew for each word of a text is dear. A stop in between does no harm: what is not in a chunk stands beside it.
+ */
+export class EntryFolds {
+  readonly #options: EntryFoldsOptions;
+  #running: Promise<void> | undefined;
+  /** With a damaged chunk: left to REBUILD INDEX. */
+  readonly #damaged = new Set<IndexId>();
+
+  constructor(options: EntryFoldsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  /** Single entries have come. */
+  check(): void {
+    if (this.#running !== undefined || this.#due() === undefined) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /**
+   * All single entries go into chunks, and all chunks are filled.
+   * @returns false when there was nothing to be gained
+   */
+  async compact(index: IndexId): Promise<boolean> {
+    await this.#running;
+    if (!this.#options.singles.has(index)) return false;
+    const hadSingles = (this.#options.singles.get(index) ?? 0) > 0;
+    await this.#fold(index, true);
+    return hadSingles;
+  }
+
+  #due(): IndexId | undefined {
+    const { singles, entryCount } = this.#options;
+    for (const [index, count] of singles) {
+      if (count < singlesMin || count < entryCount(index) * singlesShare) continue;
+      if (!this.#damaged.has(index)) return index;
+    }
+    return undefined;
+  }
+
+  async #run(): Promise<void> {
+    for (let index = this.#due(); index !== undefined; index = this.#due()) {
+      if (!this.#options.mayRun()) return;
+      try {
+        await this.#fold(index, false);
+      } catch {
+        // Damage is told to who searches; after a failed write nothing is written any more.
+        this.#damaged.add(index);
+      }
+    }
+  }
+
+  async #fold(index: IndexId, isWhole: boolean): Promise<void> {
+    const { timers, singles, commit, mayRun } = this.#options;
+    const before = singles.get(index) ?? 0;
+    let from: Uint8Array | undefined = new Uint8Array(0);
+    while (from !== undefined && mayRun()) {
+      const bounds: MergeBounds = { ...slice, from, isWhole };
+      let next: Uint8Array | undefined;
+      await commit(async ({ entries }) => {
+        next = undefined;
+        if (singles.get(index) === droppedIndex) return;
+        next = await entries.fold(index, bounds, timers);
+        if (next === undefined) entries.folded(index, before);
+      });
+      from = next;
+      await timers.yield();
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openTestDatabase } from '../support/open-test-database.ts';
+
+// A byte of a chunk of postings is changed in the closed file, as a bad disk would. Records hold the words in capitals, so that only
+// the index has them as they are looked for.
+
+test('a damaged chunk of postings is refused for its words, told by CHECK DATABASE and mended by REBUILD INDEX', async () => {
+  const database = await openTestDatabase();
+  const found = (query: string) =>
+    database.print("SELECT n FROM A WHERE search_index('A[x]', :query) ORDER BY n", { query });
+  const check = async () => (await database.run('CHECK DATABASE'))[0]?.['totalErrors'];
+  try {
+    await database.run('CREATE DOCUMENT TYPE A');
+    await database.run('CREATE PROPERTY A.x STRING');
+    const rows = Array.from({ length: 3_000 }, (_, n) => ({ n, x: `M${n} UNMISTAKABLE Z${n}` }));
+    const put = 'INSERT INTO A SET n = :n, x = :x';
+    for (const { n, x } of rows) await database.run(put, { n, x });
+    await database.run('CREATE INDEX ON A (x) FULL_TEXT');
+    assert.equal(await found('m7'), '{n: 7}');
+    let damages = 0;
+    await database.reopen(() => {
+      const path = join(database.directory, 'test', 'data.mdb');
+      const file = readFileSync(path);
+      for (let at = file.indexOf('unmist'); at >= 0; at = file.indexOf('unmist', at + 1)) {
+        file[at] = (file[at] ?? 0) ^ 0x20;
+        damages += 1;
+      }
+      writeFileSync(path, file);
+    });
+    assert.ok(damages > 0);
+    await assert.rejects(found('unmistakable'), {
+      code: 'CorruptedRecord',
+      message: /a chunk of entries of index \d+, from '.*' on/,
+    });
+    assert.equal(await found('m7'), '{n: 7}');
+    // What was not in the chunk goes on; changes do not look at it.
+    await database.run(put, { n: 3_000, x: 'M1 UNMISTAKABLE' });
+    assert.equal(await found('+m1'), '{n: 1}\n{n: 3000}');
+    assert.notEqual(await check(), 0);
+    await assert.rejects(database.run('COMPACT INDEX `A[x]`'), { code: 'CorruptedRecord' });
+    await database.run('REBUILD INDEX `A[x]`');
+    assert.equal((await found('unmistakable')).split('\n').length, 3_001);
+    assert.equal(await check(), 0);
+  } finally {
+    await database.close();
+  }
+});
