@@ -4,7 +4,7 @@ import {
   type BucketState,
   decodeApplied,
   decodeBucketState,
-  decodeIndexEntries,
+  decodeIndexState,
 } from './format/counters.ts';
 import type { TypeLabels } from './format/row-record.ts';
 import { ShapeRegistry } from './format/shape.ts';
@@ -105,8 +105,8 @@ export class LmdbReader {
     this.#learnShapes(reader);
     this.#readBuckets(reader, held);
     for (const name of reader.metaNames('index/')) {
-      const count = decodeIndexEntries(reader.meta(name) as Uint8Array);
-      this.#state.setEntryCount(Number(name.slice(6)) as IndexId, count, index, held);
+      const state = decodeIndexState(reader.meta(name) as Uint8Array);
+      this.#state.setIndexState(Number(name.slice(6)) as IndexId, state, index, held);
     }
     this.#state.forgetEntries(index);
     this.#index = index;
