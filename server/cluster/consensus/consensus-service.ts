@@ -113,7 +113,7 @@ export class ConsensusService {
         clusterId: store.identity.clusterId ?? '',
         fromStorage: store.identity.storageId,
       }),
-      onLost: (peer, isRefused) => this.#driver?.lost(peer, isRefused),
+      onLost: (peer, loss) => this.#driver?.lost(peer, loss),
     });
     this.#server = new RaftServer({
       host: options.listenHost,
@@ -312,7 +312,12 @@ export class ConsensusService {
 
   #receive(envelope: Envelope): string | undefined {
     const problem = this.#doorkeeper.refusalOf(envelope);
-    if (problem !== undefined || this.#driver === undefined) return problem;
+    if (problem !== undefined) return problem;
+    if (this.#driver === undefined) {
+      // Its sender waits for an answer, unless it hears that nobody has it.
+      const isAwaited = envelope.messages.some(({ type }) => type === 'Snapshot');
+      return isAwaited ? 'this member is starting' : undefined;
+    }
     this.#peers.heard(envelope.fromPeer, envelope.messages);
     this.#driver.receive(envelope.messages);
     return undefined;

@@ -7,6 +7,7 @@ import type { ConfState, Entry, Index, PeerId } from '#raft/vocabulary.ts';
 import { type Proposed, termOfEpoch } from '../consensus-port.ts';
 import type { LogStore } from '../log-store/log-store.ts';
 import { DiskJobs } from './disk-jobs.ts';
+import type { Loss } from '../transport/peer-channel.ts';
 import type { Peers } from './peers.ts';
 import type { ConsensusOptions } from './worker-messages.ts';
 
@@ -224,11 +225,12 @@ export class Driver {
     this.#work();
   }
 
-  lost(peer: PeerId, isRefused: boolean): void {
+  lost(peer: PeerId, { isRefused, hasBulk }: Loss): void {
     if (this.#isClosed) return;
     const { leader, progress } = this.#node.status();
     this.#node.reportUnreachable(peer);
-    if (progress.some(({ id, state }) => id === peer && state === 'snapshot'))
+    // One that arrived is being installed, however heartbeats fare: reported as lost, it would be fetched twice.
+    if (hasBulk && progress.some(({ id, state }) => id === peer && state === 'snapshot'))
       this.#node.reportSnapshot(peer, false);
     if (leader === peer && isRefused) this.#node.forgetLeader();
     this.#work();
@@ -281,9 +283,9 @@ export class Driver {
   }
 
   #send(messages: readonly Message[]): void {
-    for (const id of this.#port.peers.send(messages)) {
-      this.#node.reportUnreachable(id);
-      this.#node.reportSnapshot(id, false);
+    for (const { to, type } of this.#port.peers.send(messages)) {
+      this.#node.reportUnreachable(to);
+      if (type === 'Snapshot') this.#node.reportSnapshot(to, false);
     }
   }
 

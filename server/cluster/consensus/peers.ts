@@ -5,7 +5,7 @@ import type { ConfState, PeerId } from '#raft/vocabulary.ts';
 import { lastWordMs } from './removed-members.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import type { RaftTls } from '../transport/raft-tls.ts';
-import { PeerChannel, type UnaryName } from '../transport/peer-channel.ts';
+import { type Loss, PeerChannel, type UnaryName } from '../transport/peer-channel.ts';
 import type { ConsensusOptions } from './worker-messages.ts';
 
 export interface PeersPort {
@@ -13,7 +13,7 @@ export interface PeersPort {
   readonly runtime: Runtime;
   conf(): ConfState | undefined;
   names(): Pick<Envelope, 'clusterId' | 'fromStorage'>;
-  onLost(peer: PeerId, isRefused: boolean): void;
+  onLost(peer: PeerId, loss: Loss): void;
 }
 
 interface Contact {
@@ -39,18 +39,18 @@ export class Peers {
     this.#tls = port.options.tls;
   }
 
-  /** @returns the peers to whom something was dropped */
-  send(messages: readonly Message[]): readonly PeerId[] {
+  /** @returns those that were dropped */
+  send(messages: readonly Message[]): readonly Message[] {
     const byPeer = new Map<PeerId, Message[]>();
     for (const message of messages) {
       const list = byPeer.get(message.to);
       if (list === undefined) byPeer.set(message.to, [message]);
       else list.push(message);
     }
-    const dropped: PeerId[] = [];
+    const dropped: Message[] = [];
     for (const [id, list] of byPeer) {
       if (list.some(({ type }) => type === 'Heartbeat')) this.#contact(id).askedMs = this.#nowMs();
-      if (!this.channel(id).send(list)) dropped.push(id);
+      for (const message of this.channel(id).send(list)) dropped.push(message);
     }
     return dropped;
   }
@@ -126,9 +126,9 @@ export class Peers {
         toPeer: id,
         toStorage: this.#storageOf(id),
       }),
-      onLost: (isRefused) => {
-        if (isRefused) this.#contact(id).refusedMs = this.#nowMs();
-        onLost(id, isRefused);
+      onLost: (loss) => {
+        if (loss.isRefused) this.#contact(id).refusedMs = this.#nowMs();
+        onLost(id, loss);
       },
     });
     this.#channels.set(id, channel);

@@ -30,8 +30,15 @@ export interface PeerChannelOptions {
   readonly host: string;
   /** Names of both sides, as they are now. */
   readonly envelope: () => EnvelopeNames;
-  /** A stream ended or broke, or there is no way. @param isRefused the process on the other side is gone, not slow */
-  readonly onLost: (isRefused: boolean) => void;
+  /** A stream ended or broke, or there is no way. */
+  readonly onLost: (loss: Loss) => void;
+}
+
+export interface Loss {
+  /** The process on the other side is gone, not slow. */
+  readonly isRefused: boolean;
+  /** Appends and snapshots on their way may not arrive; else only the short messages beside them. */
+  readonly hasBulk: boolean;
 }
 
 type Kind = 'control' | 'bulk';
@@ -44,6 +51,8 @@ const unaryTimeoutMs = { Hello: 2000, GroupInfo: 3000, ChangeMembership: 30_000 
 export type UnaryName = keyof typeof unaryTimeoutMs;
 
 const bulkTypes: ReadonlySet<Message['type']> = new Set(['Append', 'Snapshot']);
+
+const none: readonly Message[] = [];
 
 /** So long a port has to answer, and a dial to be through. */
 const reachMs = 2000;
@@ -74,7 +83,8 @@ export class PeerChannel {
   readonly #options: PeerChannelOptions;
   readonly #lines = { control: lineOf('control'), bulk: lineOf('bulk') } as const;
   #looking: Promise<Reach> | undefined;
-  #isLost = false;
+  /** Since the last look. */
+  readonly #lost = new Set<Kind>();
   #lookAgainMs = 0;
   #pauseMs = pauseMinMs;
   #known:
@@ -105,13 +115,14 @@ export class PeerChannel {
     });
   }
 
-  /** @returns false when it was dropped, since too much waits or there is no way */
-  send(messages: readonly Message[]): boolean {
+  /** @returns those that were dropped, since too much waits or there is no way */
+  send(messages: readonly Message[]): readonly Message[] {
     const bulk = messages.filter(({ type }) => bulkTypes.has(type));
     const control = messages.filter(({ type }) => !bulkTypes.has(type));
     const isControlSent = control.length === 0 || this.#write(this.#lines.control, control);
     const isBulkSent = bulk.length === 0 || this.#write(this.#lines.bulk, bulk);
-    return isControlSent && isBulkSent;
+    if (isControlSent) return isBulkSent ? none : bulk;
+    return isBulkSent ? control : messages;
   }
 
   /** The peer was heard: whatever its port said before, it is worth a look. */
@@ -154,10 +165,7 @@ export class PeerChannel {
       return true;
     }
     if (this.#nowMs() - line.dialledMs < reachMs) return true;
-    if (line.stream !== undefined) {
-      this.#drop(line);
-      this.#isLost = true;
-    }
+    if (line.stream !== undefined) this.#drop(line);
     return false;
   }
 
@@ -184,7 +192,7 @@ export class PeerChannel {
       line.stream = undefined;
       line.isReady = false;
       forget(line);
-      this.#isLost = true;
+      this.#lost.add(line.kind);
       // A killed process ends its connections like a slow one; whether its port is closed tells them apart (ha.md 4.2 rule 5).
       void this.#look();
     };
@@ -213,8 +221,6 @@ export class PeerChannel {
   }
 
   #looked(reach: Reach): void {
-    const isLost = this.#isLost || reach !== 'answers';
-    this.#isLost = false;
     if (reach !== 'answers') this.#pause();
     for (const line of [this.#lines.control, this.#lines.bulk]) {
       this.#dropIfHung(line);
@@ -225,9 +231,13 @@ export class PeerChannel {
         else {
           line.count -= 1;
           line.bytes -= bytes.length;
+          this.#lost.add(line.kind);
         }
     }
-    if (isLost) this.#options.onLost(reach === 'refuses');
+    const isLost = this.#lost.size > 0 || reach !== 'answers';
+    const loss = { isRefused: reach === 'refuses', hasBulk: this.#lost.has('bulk') };
+    this.#lost.clear();
+    if (isLost) this.#options.onLost(loss);
   }
 
   /** A client that has failed dials again by itself, into silence if need be. */
@@ -241,6 +251,7 @@ export class PeerChannel {
 
   #drop(line: Line): void {
     const { client, stream, held } = line;
+    if (stream !== undefined) this.#lost.add(line.kind);
     line.client = undefined;
     line.stream = undefined;
     line.isReady = false;
@@ -297,6 +308,8 @@ export class PeerChannel {
     for (const line of [this.#lines.control, this.#lines.bulk]) this.#drop(line);
     this.#lookAgainMs = 0;
     this.#pauseMs = pauseMinMs;
+    // Tells what is lost.
+    if (!this.#isClosed && this.#lost.size > 0) void this.#look();
   }
 
   close(): void {

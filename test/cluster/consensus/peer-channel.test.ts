@@ -3,10 +3,10 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Envelope } from '#cluster/transport/envelope.ts';
-import { PeerChannel } from '#cluster/transport/peer-channel.ts';
+import { type Loss, PeerChannel } from '#cluster/transport/peer-channel.ts';
 import { RaftServer } from '#cluster/transport/raft-server.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import { messageOf } from '#raft/message.ts';
+import { type Message, messageOf } from '#raft/message.ts';
 import { freePort, until } from './worker-group.ts';
 
 // The way to one peer whose port does not answer, or no more (ha.md 4.2), over loopback.
@@ -16,7 +16,9 @@ const names = { clusterName: 'test', clusterId: '', fromPeer: 'a_1', toPeer: 'b_
 class Way {
   readonly port: number;
   readonly channel: PeerChannel;
-  readonly lost: boolean[] = [];
+  readonly losses: Loss[] = [];
+  /** Whose streams the server ends. */
+  refuses: Message['type'] | undefined;
   readonly received: Envelope[] = [];
   #server: RaftServer | undefined;
 
@@ -29,7 +31,7 @@ class Way {
       tls: () => undefined,
       host: '127.0.0.1',
       envelope: () => ({ ...names, fromStorage: 's', toStorage: '' }),
-      onLost: (isRefused) => this.lost.push(isRefused),
+      onLost: (loss) => this.losses.push(loss),
     });
   }
 
@@ -42,6 +44,7 @@ class Way {
       messageBytesMax: 1024 * 1024,
       flowControlWindow: 1024 * 1024,
       onEnvelope: (envelope) => {
+        if (envelope.messages.some(({ type }) => type === this.refuses)) return 'not now';
         this.received.push(envelope);
         return undefined;
       },
@@ -59,8 +62,15 @@ class Way {
     this.#server = undefined;
   }
 
-  send(): boolean {
-    return this.channel.send([messageOf('Heartbeat', 'a_1', 'b_1', { term: 1 })]);
+  /** What was not dropped. */
+  send(...types: Message['type'][]): number {
+    const asked = types.length === 0 ? (['Heartbeat'] as const) : types;
+    const messages = asked.map((type) => messageOf(type, 'a_1', 'b_1', { term: 1 }));
+    return messages.length - this.channel.send(messages).length;
+  }
+
+  get lost(): readonly boolean[] {
+    return this.losses.map(({ isRefused }) => isRefused);
   }
 
   /** As a leader does, again and again. */
@@ -112,7 +122,7 @@ test('the first message to a peer is kept until its port has answered', async ()
   const way = new Way(await freePort());
   await way.serve();
   try {
-    assert.ok(way.send());
+    assert.equal(way.send(), 1);
     await until(() => (way.received.length > 0 ? true : undefined));
     assert.equal(way.received[0]?.messages[0]?.type, 'Heartbeat');
   } finally {
@@ -129,7 +139,7 @@ test('a process that has ended is told from one that is slow, and found when it 
     await until(() => (way.lost.includes(true) ? true : undefined));
     await until(async () => {
       await sleep(20);
-      return way.send() ? undefined : true;
+      return way.send() > 0 ? undefined : true;
     });
     await way.serve();
     await way.arrives();
@@ -148,6 +158,32 @@ test('the connections of a member that was removed are ended, those of others st
     assert.deepEqual(way.lost, []);
     await way.cutOff('a_1');
     await until(() => (way.lost.length > 0 ? true : undefined));
+  } finally {
+    way.close();
+  }
+});
+
+test('a heartbeat that is lost says nothing of what travels beside it', async () => {
+  const way = new Way(await freePort());
+  await way.serve();
+  try {
+    assert.equal(way.send('Append'), 1);
+    for (let i = 0; i < 256; i++) way.send();
+    const messages = [
+      messageOf('Heartbeat', 'a_1', 'b_1', { term: 1 }),
+      messageOf('Append', 'a_1', 'b_1', { term: 1 }),
+    ];
+    const dropped = way.channel.send(messages).map(({ type }) => type);
+    assert.deepEqual(dropped, ['Heartbeat'], 'so many wait at most');
+    await way.arrives();
+    way.refuses = 'Heartbeat';
+    way.send();
+    await until(() => (way.losses.length > 0 ? true : undefined));
+    assert.deepEqual(way.losses, [{ isRefused: false, hasBulk: false }]);
+    way.refuses = 'Append';
+    way.send('Append');
+    await until(() => (way.losses.length > 1 ? true : undefined));
+    assert.deepEqual(way.losses[1], { isRefused: false, hasBulk: true });
   } finally {
     way.close();
   }
