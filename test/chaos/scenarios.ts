@@ -37,7 +37,6 @@ const whole = shown('cluster/replication/whole-quorum.test.ts');
 /** Scenarios without a test yet, and what is missing. */
 export const open: Readonly<Record<string, string>> = {
   U1: 'a server of an older format beside this one with processes; the simulator runs mixed versions',
-  H6: 'a batch of 1 GB through a follower',
   X1: 'eight hours',
 };
 
@@ -98,6 +97,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   H2: [life('three servers form'), forwarding('a change of leader ends sessions')],
   H3: [forwarding('without a leader a write is 503')],
   H4: [hostile('forged, repeated and empty'), forwarding('forged internal headers')],
+  H6: [loads('H6')],
   H5: [forwarding('a leader that breaks off leaves the outcome unknown'), restarts('F9')],
   T1: [
     tls('a server whose files cannot serve'),

@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { LocalServer } from '#cluster/dev/local-server.ts';
 import {
   linearizable,
   makeSchool,
+  password,
   patient,
   rows,
   startProcesses,
 } from '../../cluster/processes/support.ts';
 import { unlikeCopies } from '../copies.ts';
 
-// Many edges at one vertex (ha-testing.md 10 C3).
+// Many edges at one vertex, a batch that is larger than any memory for it (ha-testing.md 10 C3, H6).
 
 const seed = Number(process.env['SEED'] ?? 1);
 const edgeCount = 10_000;
 const clientCount = 8;
+const batchMegabytes = Number(process.env['MEGABYTES'] ?? 1024);
 
 test(`C3: ${edgeCount} edges to one vertex from ${clientCount} clients: few conflicts, and each edge once`, async (context) => {
   const cluster = await startProcesses(context, 3, patient);
@@ -58,5 +63,97 @@ test(`C3: ${edgeCount} edges to one vertex from ${clientCount} clients: few conf
     const [hub] = await rows(cluster, server, query, linearizable);
     assert.equal(hub?.['n'], edgeCount, server.options.name);
   }
+  assert.equal(await unlikeCopies(cluster, 'school'), undefined);
+});
+
+/** Bytes of a process that are its own: pages of files that it has mapped are the system's. */
+function ownMegabytes({ pid }: LocalServer): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+/** What the servers have at most, each above what it had, while `work` goes on. */
+async function growth(
+  servers: readonly LocalServer[],
+  work: () => Promise<void>,
+): Promise<readonly number[]> {
+  const before = servers.map(ownMegabytes);
+  const most = [...before];
+  const look = setInterval(() => {
+    for (const [i, server] of servers.entries())
+      most[i] = Math.max(most[i] ?? 0, ownMegabytes(server));
+  }, 20);
+  try {
+    await work();
+  } finally {
+    clearInterval(look);
+  }
+  return most.map((megabytes, i) => Math.round(megabytes - (before[i] ?? 0)));
+}
+
+const lineBytes = 8000;
+const batchHead = (server: LocalServer) =>
+  [
+    'POST /api/v1/batch/school HTTP/1.1',
+    `host: 127.0.0.1:${server.httpPort}`,
+    `authorization: Basic ${Buffer.from(`root:${password}`).toString('base64')}`,
+    'content-type: application/x-ndjson',
+    'transfer-encoding: chunked',
+    'connection: close',
+    '\r\n',
+  ].join('\r\n');
+
+/** As one request; without an end it breaks off behind the last line. @returns the answer */
+async function upload(
+  server: LocalServer,
+  { first, count, hasEnd }: { first: number; count: number; hasEnd: boolean },
+): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port: server.httpPort, allowHalfOpen: true });
+  let answer = '';
+  socket.on('data', (piece) => {
+    answer += String(piece);
+  });
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+    socket.once('end', () => socket.end());
+    socket.on('error', () => resolve());
+  });
+  socket.write(batchHead(server));
+  const text = 'x'.repeat(lineBytes);
+  for (let at = 0; at < count && !socket.destroyed; at += 16) {
+    let lines = '';
+    for (let number = first + at; number < first + Math.min(count, at + 16); number += 1)
+      lines += `{"@type":"vertex","@class":"Person","@id":"t${number}","number":${number},"text":"${text}"}\n`;
+    const hasRoom = socket.write(`${lines.length.toString(16)}\r\n${lines}\r\n`);
+    if (!hasRoom) await Promise.race([once(socket, 'drain'), closed]);
+  }
+  if (hasEnd) socket.write('0\r\n\r\n');
+  else socket.end();
+  await closed;
+  return answer;
+}
+
+test(`H6: a batch of ${batchMegabytes} MB through a follower costs it no more memory than the other one; one that breaks off is an error`, async (context) => {
+  const cluster = await startProcesses(context, 3, patient);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  const [replica, other] = cluster.servers.filter((server) => server !== leader);
+  assert.ok(replica && other);
+  const count = Math.ceil((batchMegabytes * 1024 * 1024) / lineBytes);
+  let answer = '';
+  const [grown = 0, otherGrown = 0] = await growth([replica, other], async () => {
+    answer = await upload(replica, { first: 0, count, hasEnd: true });
+  });
+  assert.match(answer, /^HTTP\/1\.1 200 /, answer.slice(0, 500));
+  context.diagnostic(`the follower grew by ${grown} MB, the other one by ${otherGrown}`);
+  assert.ok(grown < otherGrown + 64, `${grown} MB, the other one ${otherGrown}`);
+  const persons = async (server: LocalServer) => {
+    const query = 'SELECT count(*) AS n FROM Person';
+    return (await rows(cluster, server, query, linearizable))[0]?.['n'];
+  };
+  for (const server of cluster.servers) assert.equal(await persons(server), count);
+  const cut = await upload(replica, { first: count, count: 1000, hasEnd: false });
+  context.diagnostic(`one that broke off: ${cut.slice(0, 12) || 'the connection ended'}`);
+  assert.ok(!/^HTTP\/1\.1 200 /.test(cut) || /"error"/.test(cut), cut.slice(0, 500));
   assert.equal(await unlikeCopies(cluster, 'school'), undefined);
 });
