@@ -32,8 +32,16 @@ export interface ClusterView {
   readonly snapshots?: SnapshotPort;
   /** How far this server is with a database that is on its way into the cluster (ha.md 5.11). */
   stageOf?(uuid: string): StageState;
+  /** Features that entries of the log have switched on (ha.md 16). */
+  readonly features?: FeaturePort;
   /** Before the first election: what formation needs from the other side (ha.md 8.4.1). */
   bootstrapState?(): unknown;
+}
+
+export interface FeaturePort {
+  active(): readonly string[];
+  /** On the leader. @throws DatabaseError `NotLeader`, `QuorumNotReached` */
+  activate(feature: string): Promise<void>;
 }
 
 /** One entry of `service.ha.serverList` (ha.md 4.8). */

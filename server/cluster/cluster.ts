@@ -5,6 +5,7 @@ import type {
   ClusterDatabase,
   ClusterView,
   DeclaredPeer,
+  FeaturePort,
   ResyncProgress,
   SnapshotPort,
   StageState,
@@ -36,6 +37,7 @@ export interface ClusterOptions {
   readonly bootstrapRefusal?: (() => string | undefined) | undefined;
   readonly raftCertificateEndsAt?: (() => number | undefined) | undefined;
   readonly baseline?: (() => Baseline | undefined) | undefined;
+  readonly features?: FeaturePort | undefined;
 }
 
 /** A server in a cluster, as its doors see it: consensus, the log that is applied here, and the databases in it. */
@@ -46,6 +48,7 @@ export class Cluster implements ClusterView {
   readonly declared: readonly DeclaredPeer[];
   readonly verifier?: VerifyPort;
   readonly snapshots?: SnapshotPort;
+  readonly features?: FeaturePort;
   readonly stageOf?: (uuid: string) => StageState;
   readonly resync?: (database: string) => Promise<void>;
   readonly bootstrapState?: () => unknown;
@@ -73,6 +76,7 @@ export class Cluster implements ClusterView {
     this.#awaited = options.awaited ?? (() => []);
     if (options.verifier !== undefined) this.verifier = options.verifier;
     if (options.snapshots !== undefined) this.snapshots = options.snapshots;
+    if (options.features !== undefined) this.features = options.features;
     if (options.stageOf !== undefined) this.stageOf = options.stageOf;
     if (options.resync !== undefined) this.resync = options.resync;
     if (options.bootstrapRefusal !== undefined) this.bootstrapRefusal = options.bootstrapRefusal;

@@ -29,7 +29,10 @@ import { ClusterManagement } from './management/management.ts';
 import { PeerResync } from './management/peer-resync.ts';
 import { ClusterVerify } from './management/verify.ts';
 import { ReadBarrier } from './reads/read-barrier.ts';
+import { capabilityOf, features } from './features.ts';
+import type { PeerId } from '#raft/vocabulary.ts';
 import { CapabilityPoll } from './status/capabilities.ts';
+import { FeatureSwitch } from './status/feature-switch.ts';
 import { OwnLag, type OwnPosition } from './status/own-lag.ts';
 import { Readiness } from './status/readiness.ts';
 import { ReplicaMonitor } from './status/replica-monitor.ts';
@@ -57,8 +60,14 @@ export interface ClusterDoorOptions {
   readonly shareTokens: (remote: RemoteTokens) => void;
 }
 
-/** Of this build; what replication formats it understands comes with `features` of the log. */
-const capabilities: readonly string[] = ['bootstrap', 'forwarding', 'security-documents', 'verify'];
+/** Of this build. */
+const capabilities: readonly string[] = [
+  'bootstrap',
+  ...features.map(capabilityOf),
+  'forwarding',
+  'security-documents',
+  'verify',
+];
 
 const sampleEveryMs = 5000;
 
@@ -131,6 +140,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   options.shareTokens(new LoginTokens({ view, addresses, http, token, reads, clock }));
   const stopWatches = startWatches(options, { monitor, resync, trace });
   poll.start();
+  const stopFeatures = switchFeatures(options, poll);
   return {
     view,
     token,
@@ -146,12 +156,26 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     sharedSettings: sharedSettings(settings),
     close: () => {
       stopWatches();
+      stopFeatures();
       poll.close();
       report.close();
       reads.close();
       http.close();
     },
   };
+}
+
+/** @returns the way to stop */
+function switchFeatures(
+  { view, runtime: { timers }, log }: ClusterDoorOptions,
+  poll: CapabilityPoll,
+): () => void {
+  const { features: port, consensus } = view;
+  if (port === undefined) return () => {};
+  const capabilitiesOf = (peer: PeerId) => poll.known(peer)?.capabilities;
+  const found = new FeatureSwitch({ features, port, consensus, capabilitiesOf, timers, log });
+  found.start();
+  return () => found.close();
 }
 
 /** What goes on by itself beside requests. @returns the way to stop */

@@ -22,6 +22,7 @@ import {
   type ToWorker,
 } from './consensus/worker-messages.ts';
 import { Outbox } from './outbox.ts';
+import { UnknownEntry } from './replication/entry-codec.ts';
 import { type PackedEntries, packDatas, unpackEntries } from './packed-entries.ts';
 
 export interface WorkerConsensusListeners {
@@ -241,6 +242,7 @@ export class WorkerConsensus implements ConsensusPort {
         this.#post({
           kind: 'apply-failed',
           message: error instanceof Error ? error.message : String(error),
+          isUnknown: error instanceof UnknownEntry,
         });
         return;
       }

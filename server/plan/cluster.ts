@@ -212,6 +212,12 @@ export class ClusterPlan {
       resyncOf: (database) => snapshots.installer.progressOf(database),
       acquisitionOf: (database) => snapshots.installer.acquisitionOf(database),
       awaited: () => databases.failed(),
+      features: {
+        active: () => catalog.document.features,
+        activate: async (feature) => {
+          await replication.propose(entryKind.feature, encodeBody({ feature }));
+        },
+      },
     });
     this.#door = await openDoorOfCluster(this.#ground, this.#security, {
       view: this.#cluster,

@@ -352,6 +352,13 @@ export class RaftNode {
     if (isFailed && state.role !== 'follower') becomeFollower(state, state.term, undefined);
   }
 
+  /** It cannot apply what comes next: from now on it stores and votes, and does not lead (ha.md 16 rule 3). */
+  withdraw(): void {
+    const state = this.#state;
+    state.isWithdrawn = true;
+    if (state.role !== 'follower') becomeFollower(state, state.term, undefined);
+  }
+
   #onAppended({ term, index, logTerm, snapshot }: Message): void {
     const state = this.#state;
     if (snapshot !== undefined) state.log.snapshotInstalled(snapshot.index);

@@ -39,6 +39,8 @@ export class RaftState {
   admitted: boolean;
   /** The log takes no entries: a follower that does not campaign. Its votes go out when they are durable, as ever. */
   isLogFailed = false;
+  /** It cannot apply what is committed: it stores and votes, and does not lead (ha.md 16 rule 3). */
+  isWithdrawn = false;
 
   /** Ticks since the leader was heard, or, on a leader, since the last look at the quorum. */
   electionElapsed = 0;
@@ -91,6 +93,7 @@ export class RaftState {
   /** It may time out into a campaign. */
   get isPromotable(): boolean {
     if (!this.isVoter || !this.admitted || this.isLogFailed || this.log.isRestoring) return false;
+    if (this.isWithdrawn) return false;
     return membersOf(this.conf).get(this.self)?.canLead !== false;
   }
 

@@ -1,6 +1,8 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Index } from '#raft/vocabulary.ts';
 import type { Baseline } from '../bootstrap/baseline.ts';
+import { unknownFeatures } from '../features.ts';
+import { UnknownEntry } from '../replication/entry-codec.ts';
 import type { MemberDatabase } from '../replication/server-entries.ts';
 
 /** What a server knows of the cluster beside its databases: one document, replaced as a whole with each entry of the server. */
@@ -19,6 +21,8 @@ export interface CatalogDocument {
   readonly staged: readonly MemberDatabase[];
   /** The first leader has written its users and groups into the log. */
   readonly isInitialized: boolean;
+  /** Switched on by entries, which everybody understood who was a member then (ha.md 16). */
+  readonly features: readonly string[];
   /** What it began with. */
   readonly baseline?: Baseline | undefined;
 }
@@ -32,21 +36,34 @@ export const emptyCatalog: CatalogDocument = {
   pending: undefined,
   staged: [],
   isInitialized: false,
+  features: [],
 };
 
 /** Names of dropped databases that are remembered; their entries are long gone by then. */
 export const droppedMax = 1000;
 
-/** @throws DatabaseError `CorruptedRecord` */
+/** @throws DatabaseError `CorruptedRecord`; UnknownEntry for one with features that this build lacks */
 export function parseCatalog(text: string): CatalogDocument {
+  const document = parsed(text);
+  if (document?.version !== 1 || !Number.isSafeInteger(document.applied))
+    throw new DatabaseError('CorruptedRecord', 'the catalog of the cluster cannot be read');
+  requireFeatures(document.features ?? []);
+  return { ...emptyCatalog, ...document };
+}
+
+function parsed(text: string): CatalogDocument | undefined {
   try {
-    const document = JSON.parse(text) as CatalogDocument;
-    if (document.version === 1 && Number.isSafeInteger(document.applied))
-      return { ...emptyCatalog, ...document };
+    return JSON.parse(text) as CatalogDocument;
   } catch {
-    // As one of another version.
+    return undefined;
   }
-  throw new DatabaseError('CorruptedRecord', 'the catalog of the cluster cannot be read');
+}
+
+/** @throws UnknownEntry naming those that this build lacks */
+export function requireFeatures(names: readonly string[]): void {
+  const missing = unknownFeatures(names);
+  if (missing.length > 0)
+    throw new UnknownEntry(`the cluster uses ${missing.map((name) => `'${name}'`).join(', ')}`);
 }
 
 export function formatCatalog(document: CatalogDocument): string {

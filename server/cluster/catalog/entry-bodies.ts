@@ -34,6 +34,10 @@ export function decodeStageAbort(body: Uint8Array): string {
   return (decode(body) as { uuid: string }).uuid;
 }
 
+export function decodeFeature(body: Uint8Array): string {
+  return (decode(body) as { feature: string }).feature;
+}
+
 /** The uuid. */
 export function decodeDrop(body: Uint8Array): string {
   return Buffer.from(body).toString();

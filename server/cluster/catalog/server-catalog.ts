@@ -6,7 +6,7 @@ import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { Groups } from '#security/groups.ts';
 import type { SecurityOperation } from '#security/security-operation.ts';
 import type { Users } from '#security/users.ts';
-import { type EntryKindNumber, entryKind } from '../replication/entry-codec.ts';
+import { type EntryKindNumber, entryKind, UnknownEntry } from '../replication/entry-codec.ts';
 import type { CatalogImage } from '../snapshot/cluster-snapshots.ts';
 import type { MemberDatabase, ServerEntries } from '../replication/server-entries.ts';
 import { type BaselineDatabase, type BaselineStep, divergedText } from '../bootstrap/baseline.ts';
@@ -16,11 +16,13 @@ import {
   emptyCatalog,
   formatCatalog,
   parseCatalog,
+  requireFeatures,
 } from './catalog-document.ts';
 import {
   type ClusterInit,
   decodeCreate,
   decodeDrop,
+  decodeFeature,
   decodeImage,
   decodeInit,
   decodePublish,
@@ -188,9 +190,18 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
         return this.#record(index, {});
       case entryKind.clusterInit:
         return this.#begin(index, decodeInit(body));
+      case entryKind.feature:
+        return this.#switchOn(index, decodeFeature(body));
       default:
-        throw new DatabaseError('Internal', `entries of kind ${kind} need a newer version`);
+        throw new UnknownEntry(`kind ${kind}`);
     }
+  }
+
+  async #switchOn(index: Index, feature: string): Promise<void> {
+    requireFeatures([feature]);
+    const { features } = this.#document;
+    await this.#record(index, { features: [...new Set([...features, feature])] });
+    this.#options.log.info(`Feature '${feature}' is switched on`, { index });
   }
 
   /** Two leaders may have begun: the first one's stays. */

@@ -18,7 +18,7 @@ import type { PeerAllowlist } from '../transport/peer-allowlist.ts';
 import { RaftServer } from '../transport/raft-server.ts';
 import { allowlistOf } from './allowed-hosts.ts';
 import { awaitedOf, FetchingFollowers } from './awaited-followers.ts';
-import { Doorkeeper } from './doorkeeper.ts';
+import { Doorkeeper, refusalAtStart } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
 import { findGroup, type Formation, formationOf, type Hello } from './formation.ts';
 import { helloOf, ownMember } from './formation.ts';
@@ -28,6 +28,7 @@ import { LogHealth, spaceAt } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { statusOf } from './published-status.ts';
+import { transferLead } from './transfer-lead.ts';
 import { surviveAlone } from './sole-survivor.ts';
 import { hasLeft, lastWordMs, RemovedMembers } from './removed-members.ts';
 import type {
@@ -43,7 +44,6 @@ const healthyMs = 300_000;
 const joinPauseMs = 1000;
 /** Pauses without a leader between two requests of a member that may have left. */
 const joinAgainEvery = 5;
-const pollMs = 20;
 
 /** Consensus as a whole, in its own thread (ha.md 1.3): it never waits for the main thread. */
 export class ConsensusService {
@@ -313,11 +313,7 @@ export class ConsensusService {
   #receive(envelope: Envelope): string | undefined {
     const problem = this.#doorkeeper.refusalOf(envelope);
     if (problem !== undefined) return problem;
-    if (this.#driver === undefined) {
-      // Its sender waits for an answer, unless it hears that nobody has it.
-      const isAwaited = envelope.messages.some(({ type }) => type === 'Snapshot');
-      return isAwaited ? 'this member is starting' : undefined;
-    }
+    if (this.#driver === undefined) return refusalAtStart(envelope);
     this.#peers.heard(envelope.fromPeer, envelope.messages);
     this.#driver.receive(envelope.messages);
     return undefined;
@@ -363,7 +359,8 @@ export class ConsensusService {
         this.#checkAdmission();
         return;
       case 'apply-failed':
-        this.#broken(new Error(message.message));
+        if (message.isUnknown) this.#withdraw(message.message);
+        else this.#broken(new Error(message.message));
         return;
       case 'installed':
         this.#installed?.(message.error);
@@ -472,27 +469,14 @@ export class ConsensusService {
   }
 
   /** Resolves when another one leads, or not within the time (ha.md 2.10). */
-  async transfer(to: PeerId | undefined, timeoutMs: number): Promise<Transferred> {
-    const { self } = this.#options;
-    const deadline = this.#runtime.clock.monotonicMs() + timeoutMs;
-    const status = this.#driver?.status();
-    if (status?.role !== 'leader') return { kind: 'refused', reason: 'not-leader' };
-    if (to === self) return { kind: 'transferred', leader: self };
-    const target = to ?? this.#bestTarget();
-    if (target === undefined) return { kind: 'refused', reason: 'no-eligible-peer' };
-    const member = membersOf(status.conf).get(target);
-    if (member === undefined) return { kind: 'refused', reason: 'unknown-peer' };
-    if (!member.voter || !member.canLead) return { kind: 'refused', reason: 'not-eligible' };
-    this.#driver?.transferLeader(target);
-    while (this.#runtime.clock.monotonicMs() < deadline) {
-      const { leader, role } = this.#required().status();
-      if (role !== 'leader' && leader !== undefined && leader !== self)
-        return { kind: 'transferred', leader };
-      if (role === 'leader' && this.#required().status().transferTo === undefined)
-        this.#driver?.transferLeader(target);
-      await this.#runtime.timers.sleep(pollMs);
-    }
-    return { kind: 'timeout' };
+  transfer(to: PeerId | undefined, timeoutMs: number): Promise<Transferred> {
+    return transferLead(to, timeoutMs, {
+      self: this.#options.self,
+      runtime: this.#runtime,
+      status: () => this.#driver?.status(),
+      begin: (target) => this.#driver?.transferLeader(target),
+      bestTarget: () => this.#bestTarget(),
+    });
   }
 
   #bestTarget(except?: PeerId): PeerId | undefined {
@@ -577,6 +561,15 @@ export class ConsensusService {
   async #check(): Promise<void> {
     if (this.#raftState !== 'RUNNING') return;
     await this.#health.check();
+    this.#publish();
+  }
+
+  /** An older build is still of use to the others: they need its vote and its disk (ha.md 16 rule 3). */
+  #withdraw(reason: string): void {
+    this.#raftState = 'EXCEPTION';
+    const text = `${reason}; until then it stores the log and votes, applies nothing and does not lead`;
+    this.#outbox.post({ kind: 'log', level: 'error', text });
+    this.#driver?.withdraw();
     this.#publish();
   }
 

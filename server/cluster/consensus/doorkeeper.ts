@@ -116,6 +116,11 @@ export class Doorkeeper {
   }
 }
 
+/** A sender of a snapshot waits for its answer, unless it hears that nobody has taken it. */
+export function refusalAtStart({ messages }: Envelope): string | undefined {
+  return messages.some(({ type }) => type === 'Snapshot') ? 'this member is starting' : undefined;
+}
+
 /** What no member ever sends: the core relies on it. */
 function problemOf(message: Message): string | undefined {
   const { type, index, term, entries, snapshot } = message;

@@ -64,6 +64,7 @@ export class Driver {
   #isLoading = false;
   #isWorking = false;
   #isClosed = false;
+  #isWithdrawn = false;
 
   /** @param base the configuration at which the log begins, when no snapshot says it */
   constructor(port: DriverPort, base: ConfState) {
@@ -151,10 +152,18 @@ export class Driver {
     this.#work();
   }
 
+  /** The main thread applies nothing any more: this member stores and votes, and does not lead. */
+  withdraw(): void {
+    this.#isWithdrawn = true;
+    this.#node.withdraw();
+    this.#work();
+  }
+
   /** In place, after the log was opened anew (ha.md 3.7). */
   restart(): void {
     this.#disk.stop();
     this.#node = this.#makeNode();
+    if (this.#isWithdrawn) this.#node.withdraw();
     this.#disk = this.#makeDisk();
     this.#applies = [];
     this.#epoch += 1;

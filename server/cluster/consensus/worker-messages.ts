@@ -26,7 +26,8 @@ export type ToWorker =
     }
   | { readonly kind: 'deliver'; readonly applied: Index }
   | { readonly kind: 'applied'; readonly index: Index }
-  | { readonly kind: 'apply-failed'; readonly message: string }
+  /** `isUnknown`: the entry is one of a newer build. */
+  | { readonly kind: 'apply-failed'; readonly message: string; readonly isUnknown: boolean }
   | { readonly kind: 'read-index'; readonly id: number; readonly timeoutMs: number }
   | { readonly kind: 'compact'; readonly index: Index }
   | { readonly kind: 'offer'; readonly index: Index; readonly body: Uint8Array }

@@ -12,6 +12,8 @@ export interface LocalClusterOptions {
   /** Of every server. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Beside it, of one server, asked at each of its starts. */
+  readonly environmentOf?: (place: number) => Readonly<Record<string, string>>;
   /** Without the links between servers, which can be cut: for measurements. */
   readonly isDirect?: boolean;
   /** The first ports to try; others are taken when these are not free. */
@@ -300,12 +302,11 @@ export class LocalCluster {
         'ha.raftPort': String(raftPort),
         ...settings,
       },
-      environment: {
+      environment: () => ({
         ...environment,
-        get [dialMapVariable]() {
-          return JSON.stringify(dialMap);
-        },
-      },
+        ...this.#options.environmentOf?.(place),
+        [dialMapVariable]: JSON.stringify(dialMap),
+      }),
     });
     this.#dialMaps.set(server, dialMap);
     this.servers.push(server);

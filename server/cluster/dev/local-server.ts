@@ -12,7 +12,8 @@ export interface LocalServerOptions {
   readonly httpPort: number;
   readonly raftPort: number;
   readonly settings: Readonly<Record<string, string>>;
-  readonly environment: Readonly<Record<string, string>>;
+  /** Asked at each start. */
+  readonly environment: () => Readonly<Record<string, string>>;
   /** The process is gone. */
   readonly onExit: () => void;
 }
@@ -75,7 +76,7 @@ export class LocalServer {
     const texts = Object.entries(all).map(([key, value]) => `service.${key}="${value}"`);
     const child = spawn(process.execPath, [script], {
       cwd: rootPath,
-      env: { ...process.env, ...environment, SERVICE_SETTINGS: texts.join(' ') },
+      env: { ...process.env, ...environment(), SERVICE_SETTINGS: texts.join(' ') },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;

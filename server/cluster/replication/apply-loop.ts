@@ -211,7 +211,14 @@ export class ApplyLoop {
         step.last = entry.index;
         continue;
       }
-      const decoded = decodeEntry(entry.data);
+      let decoded: ClusterEntry;
+      try {
+        decoded = decodeEntry(entry.data);
+      } catch (error) {
+        // What stands before an entry that this build does not know is applied; nothing behind it is.
+        await this.#finish(step);
+        throw error;
+      }
       this.#options.trace?.(entry, decoded);
       if (isServerKind(decoded.kind) || decoded.kind === entryKind.verifyMark) {
         await this.#finish(step);

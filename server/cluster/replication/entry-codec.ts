@@ -79,15 +79,23 @@ export function setTxId(bytes: Uint8Array, txId: number): void {
   new DataView(bytes.buffer, bytes.byteOffset).setFloat64(txIdOffset, txId, true);
 }
 
-/**
- * @throws DatabaseError `Internal` for an unknown format or kind, or a wrong length: whoever applies must stop, since
- *   nothing may be skipped
- */
+/** Of a newer build: whoever applies stops before it, since nothing may be skipped. */
+export class UnknownEntry extends DatabaseError {
+  constructor(what: string) {
+    super(
+      'Internal',
+      `an entry of the Raft log cannot be read: ${what}; it needs a newer version of this server`,
+    );
+  }
+}
+
+/** @throws UnknownEntry for a format, a kind or flags of another build; DatabaseError `Internal` for a wrong length */
 export function decodeEntry(bytes: Uint8Array): ClusterEntry {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const kind = bytes[1] ?? 0;
-  if (bytes.length < headerSize || bytes[0] !== formatVersion || !known.has(kind))
-    throw unreadable(`format ${bytes[0]}, kind ${kind}`);
+  if (bytes.length < headerSize) throw unreadable('a wrong length');
+  if (bytes[0] !== formatVersion || !known.has(kind) || bytes[2] !== 0)
+    throw new UnknownEntry(`format ${bytes[0]}, kind ${kind}, flags ${bytes[2]}`);
   const start = headerSize + (isServerKind(kind) ? 0 : uuidSize);
   if (bytes.length !== start + view.getUint32(4, true)) throw unreadable('a wrong length');
   const database =

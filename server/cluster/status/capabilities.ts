@@ -59,8 +59,11 @@ export class CapabilityPoll {
     let led = consensus.status().role === 'leader';
     this.#stopListening = consensus.onStatus(({ role }) => {
       const leads = role === 'leader';
-      // A new leader knows of nobody yet.
-      if (leads && !led) this.#lookAfter(0);
+      // What somebody has told an earlier leader may be that of another build.
+      if (leads && !led) {
+        this.#known.clear();
+        this.#lookAfter(0);
+      }
       led = leads;
     });
     this.#lookAfter(1000);

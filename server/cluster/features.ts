@@ -1,0 +1,17 @@
+/**
+ * What this build can write into the log, or read out of it, and an earlier one cannot (ha.md 16). A feature is used once an entry
+ * switches it on, which the leader writes when every member understands it; from then on no build without it is a member. A name is
+ * never used again, and a feature stays listed as long as builds are there that lack it. The first build that runs in clusters
+ * has none.
+ */
+export const features: readonly string[] = [];
+
+/** As it is told to other servers. */
+export function capabilityOf(feature: string): string {
+  return `feature:${feature}`;
+}
+
+/** Those that this build does not have. */
+export function unknownFeatures(names: readonly string[]): readonly string[] {
+  return names.filter((name) => !features.includes(name));
+}
