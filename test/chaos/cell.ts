@@ -19,7 +19,7 @@ import {
 } from './client.ts';
 import { unlikeCopies } from './copies.ts';
 import { logLines } from './logs.ts';
-import { Machine } from './machine.ts';
+import { Machine, ownMegabytes } from './machine.ts';
 import { type Nemesis, nemeses } from './nemeses.ts';
 import type { Workload } from './workload.ts';
 import { workloads } from './workloads.ts';
@@ -38,6 +38,8 @@ export interface CellOutcome {
   readonly history: readonly Operation[];
   readonly counts: Readonly<Record<string, number>>;
   readonly leaderChanges: number;
+  /** Of the largest server at rest, above that of the beginning. */
+  readonly grownMegabytes?: number;
   /** Why the cell could not be run here. */
   readonly skipped?: string;
 }
@@ -123,6 +125,7 @@ class Cell {
     // Who reads what its server has would see a part of it.
     if (!(await this.#converged())) throw new Error('the servers do not become equal');
     const descriptors = Math.max(...this.#cluster.servers.map(descriptorsOf));
+    const megabytes = Math.max(...this.#cluster.servers.map(ownMegabytes));
     const ends = performance.now() + this.#options.seconds * 1000;
     const clients = Array.from({ length: this.#options.clients }, (_, i) => this.#client(i));
     const watch = this.#watch();
@@ -142,7 +145,9 @@ class Cell {
     if (this.#options.nemesis !== 'none' && leaderChanges < leaderChangesMin)
       this.#problems.push(`idle: ${leaderChanges} changes of leader`);
     const counts = Object.fromEntries(this.#recorder.counts);
-    return { problems: this.#problems, history, counts, leaderChanges };
+    const most = Math.max(...this.#cluster.servers.map(ownMegabytes));
+    const grownMegabytes = Math.round(most - megabytes);
+    return { problems: this.#problems, history, counts, leaderChanges, grownMegabytes };
   }
 
   async #makeDatabase(): Promise<void> {

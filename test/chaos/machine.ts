@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalServer } from '#cluster/dev/local-server.ts';
@@ -7,6 +15,13 @@ import type { LocalServer } from '#cluster/dev/local-server.ts';
 const source = join(import.meta.dirname, 'faults.c');
 const volumeSize = '160m';
 const [cutAt, aheadAt] = [0, 8];
+
+/** Memory of a process that is its own: pages of files that it has mapped are the system's. NaN: there is none. */
+export function ownMegabytes({ pid }: LocalServer): number {
+  if (pid === undefined) return Number.NaN;
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
 
 /** What this machine lets a test do to the disks and clocks of servers below `directory`. */
 export class Machine {

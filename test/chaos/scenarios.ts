@@ -23,6 +23,8 @@ const links = shown('chaos/scenarios/links.ts');
 const restarts = shown('chaos/scenarios/restarts.ts');
 const away = shown('chaos/scenarios/away.ts');
 const loads = shown('chaos/scenarios/loads.ts');
+const builds = shown('chaos/scenarios/builds.ts');
+const soak = shown('chaos/scenarios/soak.ts');
 const databases = shown('chaos/scenarios/snapshots.ts');
 const desk = shown('cluster/consensus/membership-desk.test.ts');
 const snapshots = shown('cluster/snapshot/snapshots.test.ts');
@@ -35,10 +37,7 @@ const catalog = shown('cluster/catalog/server-catalog.test.ts');
 const whole = shown('cluster/replication/whole-quorum.test.ts');
 
 /** Scenarios without a test yet, and what is missing. */
-export const open: Readonly<Record<string, string>> = {
-  U1: 'a server of an older format beside this one with processes; the simulator runs mixed versions',
-  X1: 'eight hours',
-};
+export const open: Readonly<Record<string, string>> = {};
 
 /** By id. */
 export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
@@ -53,6 +52,10 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   F9: [restarts('F9')],
   R1: [members('all are restarted one after the other under load')],
   R2: [away('R2')],
+  U1: [
+    builds('U1'),
+    shown('cluster/parts/features.test.ts')('a member that meets an entry of another build'),
+  ],
   M1: [restarts('M1')],
   M2: [
     hostile('forged, repeated and empty'),
@@ -73,7 +76,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   S4: [databases('S4')],
   S5: [snapshots('a hostile archive leaves what was there')],
   S6: [shown('cluster/replication/breaks.test.ts')('a server that was down catches up')],
-  S7: [snapshots('without room nothing is fetched')],
+  S7: [databases('S7'), snapshots('without room nothing is fetched')],
   B1: [shown('cluster/processes/bootstrap.ts')('equal copies become one database')],
   B2: [
     shown('cluster/processes/bootstrap.ts')('equal copies become one database'),
@@ -126,6 +129,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
     whole('the answer waits for the last voter'),
   ],
   P1: [management('presence asks every server')],
+  X1: [soak('X1')],
   L1: [monitor('commits that wait for the main thread')],
 };
 

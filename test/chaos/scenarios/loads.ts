@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { LocalServer } from '#cluster/dev/local-server.ts';
@@ -13,6 +12,7 @@ import {
   startProcesses,
 } from '../../cluster/processes/support.ts';
 import { unlikeCopies } from '../copies.ts';
+import { ownMegabytes } from '../machine.ts';
 
 // Many edges at one vertex, a batch that is larger than any memory for it (ha-testing.md 10 C3, H6).
 
@@ -65,12 +65,6 @@ test(`C3: ${edgeCount} edges to one vertex from ${clientCount} clients: few conf
   }
   assert.equal(await unlikeCopies(cluster, 'school'), undefined);
 });
-
-/** Bytes of a process that are its own: pages of files that it has mapped are the system's. */
-function ownMegabytes({ pid }: LocalServer): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024;
-}
 
 /** What the servers have at most, each above what it had, while `work` goes on. */
 async function growth(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +18,7 @@ import { seeded } from '../../raft/support/random.ts';
 import { unlikeCopies } from '../copies.ts';
 import { everythingIsThere, Writers } from './writers.ts';
 
-// Servers that were away until the log no longer had what they lack (ha-testing.md 10 S1, S3, S4). The logs and databases are small, and the
+// Servers that were away until the log no longer had what they lack (ha-testing.md 10 S1, S3, S4, S7). The logs and databases are small, and the
 // links slow: what counts is the order of events.
 
 const seed = Number(process.env['SEED'] ?? 1);
@@ -209,6 +210,64 @@ test(`S4: a download that takes longer than the log is kept holds the log, so th
   await sleep(2000);
   assert.equal(await cluster.leader(), leader);
   assert.equal(timesIn(logged(away), behindTheLog), 1);
+  await writers.goOn(10);
+  await writers.stop();
+  await allEqual(cluster, writers);
+});
+
+/** Its files move to a volume of their own, with so much room beside them. @returns undefined: nothing can be mounted here */
+function onVolume(
+  server: LocalServer,
+  roomMegabytes: number,
+): { resize(megabytes: number): void } | undefined {
+  const { rootPath } = server.options;
+  const aside = `${rootPath}-aside`;
+  const run = (command: string, ...line: readonly string[]) =>
+    spawnSync(command, line, { encoding: 'utf8' }).status === 0;
+  const usedMegabytes = Math.ceil(
+    Number(spawnSync('du', ['-sm', rootPath], { encoding: 'utf8' }).stdout.split('\t')[0]),
+  );
+  const size = (megabytes: number) => `size=${usedMegabytes + megabytes}m`;
+  cpSync(rootPath, aside, { recursive: true });
+  if (!run('mount', '-t', 'tmpfs', '-o', size(roomMegabytes), 'tmpfs', rootPath)) return undefined;
+  cpSync(aside, rootPath, { recursive: true });
+  return {
+    resize: (megabytes) => assert.ok(run('mount', '-o', `remount,${size(megabytes)}`, rootPath)),
+  };
+}
+
+/** Before the directory around them goes. */
+function unmountAfter(context: TestContext): { rootPath: string } {
+  const mounted = { rootPath: '' };
+  context.after(() => {
+    if (mounted.rootPath !== '') spawnSync('umount', ['-l', mounted.rootPath]);
+  });
+  return mounted;
+}
+
+test(`S7: a follower whose volume has no room for a database refuses it before its first byte, and fetches it when there is (small log, seed ${seed})`, async (context) => {
+  const mounted = unmountAfter(context);
+  const { cluster, away, oldCount } = await oneIsAway(context, 12);
+  mounted.rootPath = away.options.rootPath;
+  const volume = onVolume(away, 12);
+  if (volume === undefined) {
+    context.skip('volumes cannot be mounted here');
+    return;
+  }
+  const writers = writing(context, cluster, 2);
+  const ready = cluster.restart(away.place);
+  ready.catch(() => {});
+  const refusal = /the volume has (\d+) bytes available, the snapshot needs (\d+)/;
+  await until('it refuses', async () => refusal.test(logged(away)), 1200);
+  const [, available, needed] = refusal.exec(logged(away)) ?? [];
+  context.diagnostic(`${available} bytes available, ${needed} needed`);
+  assert.ok(Number(available) < Number(needed));
+  const fetched = join(away.options.rootPath, 'databases', '.snapshots-fetched');
+  assert.deepEqual(readdirSync(fetched), [], 'not a byte of it');
+  assert.equal(await ownPersons(cluster, away), oldCount, 'what was there serves');
+  volume.resize(200);
+  await installed(away);
+  await ready;
   await writers.goOn(10);
   await writers.stop();
   await allEqual(cluster, writers);

@@ -14,6 +14,7 @@ export async function startProcesses(
   context: TestContext,
   count: number,
   settings: Readonly<Record<string, string>> = {},
+  environmentOf: (place: number) => Readonly<Record<string, string>> = () => ({}),
 ): Promise<LocalCluster> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-cluster-'));
   const cluster = new LocalCluster({
@@ -22,6 +23,7 @@ export async function startProcesses(
     rootPassword: password,
     settings: { 'ha.electionTimeoutMin': '1000', 'ha.electionTimeoutMax': '2000', ...settings },
     environment: quickStart,
+    environmentOf,
   });
   context.after(async () => {
     await cluster.kill();
