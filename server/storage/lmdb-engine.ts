@@ -160,6 +160,7 @@ export class LmdbEngine implements StorageEngine {
       singles: this.#state.singles,
       entryCount: (index) => this.#state.entryCount(this.#readers.newest, index),
       commit: (prepare) => this.#enqueue(prepare, 'alone'),
+      appliedIndex: () => this.#applied.index,
       mayRun: () => !this.#isClosing && this.#failure === undefined,
     });
     use.opened(options.timers);
@@ -562,6 +563,7 @@ export class LmdbEngine implements StorageEngine {
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
+    this.#folds.stop();
     await this.#mending?.catch(() => {});
     await this.settled();
     // After a failure `settled` leaves a checkpoint running; it would pin a state of the closed environment.

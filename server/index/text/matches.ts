@@ -54,9 +54,13 @@ export function union(a: Matches, b: Matches): Matches {
  */
 export function* unionOfAll(lists: readonly Matches[], meter: WorkMeter): PausingWork<Matches> {
   const all = lists.filter(({ count }) => count > 0);
-  if (all.length >= tableListsMin) {
-    const span = spanOf(all);
-    if (span !== undefined) return yield* unionInTable(all, span, meter);
+  const table = ScoreTable.over(all);
+  if (table !== undefined) {
+    for (const list of all) {
+      table.add(list);
+      if (meter.isSpent(1 + list.count / matchesPerUnit)) yield;
+    }
+    return yield* table.matches(meter);
   }
   let left = all;
   while (left.length > 1) {
@@ -76,64 +80,112 @@ const tableListsMin = 4;
 /** Places of a table for each match at most; a table of more would cost more than the pairs do. */
 const placesPerMatch = 32;
 const placesMax = 4 * 1024 * 1024;
+const placesPerLook = 65_536;
 
-interface Span {
+/** A table that nobody uses; who takes it leaves it empty. Made anew for each search it would be the most of its time, with many terms. */
+let spare: { readonly isFound: Uint8Array; readonly sums: Float64Array } | undefined;
+const spareMax = 1024 * 1024;
+
+/** Sums of scores by record id: a place for each id from the first of all lists to the last. */
+export class ScoreTable {
   readonly first: number;
-  readonly size: number;
-}
+  readonly isFound: Uint8Array;
+  readonly sums: Float64Array;
+  readonly #size: number;
+  /** Places that are found. */
+  count = 0;
 
-/** Of all record ids; undefined when they lie too far apart for a table, as those of several types do. */
-function spanOf(lists: readonly Matches[]): Span | undefined {
-  let [first, last, count] = [Infinity, -Infinity, 0];
-  for (const list of lists) {
-    first = Math.min(first, list.rids[0] as number);
-    last = Math.max(last, list.rids[list.count - 1] as number);
-    count += list.count;
+  private constructor(first: number, size: number) {
+    const own = spare !== undefined && spare.isFound.length >= size ? spare : undefined;
+    if (own !== undefined) spare = undefined;
+    this.first = first;
+    this.#size = size;
+    this.isFound = own?.isFound ?? new Uint8Array(size);
+    this.sums = own?.sums ?? new Float64Array(size);
   }
-  const size = last - first + 1;
-  return size <= Math.min(placesMax, count * placesPerMatch) ? { first, size } : undefined;
-}
 
-/** One place for each record id of the span. */
-function* unionInTable(
-  lists: readonly Matches[],
-  { first, size }: Span,
-  meter: WorkMeter,
-): PausingWork<Matches> {
-  const isFound = new Uint8Array(size);
-  const sums = new Float64Array(size);
-  let count = 0;
-  for (const list of lists) {
-    for (let i = 0; i < list.count; i += 1) {
-      const at = (list.rids[i] as number) - first;
-      sums[at] = (sums[at] as number) + (list.scores[i] as number);
-      count += 1 - (isFound[at] as number);
+  /** @returns undefined when a table is not worth its while: few lists, or ids too far apart, as those of several types */
+  static over(lists: readonly SortedIds[]): ScoreTable | undefined {
+    if (lists.length < tableListsMin) return undefined;
+    let [first, last, count] = [Infinity, -Infinity, 0];
+    for (const { rids, count: own } of lists) {
+      if (own === 0) continue;
+      first = Math.min(first, rids[0] as number);
+      last = Math.max(last, rids[own - 1] as number);
+      count += own;
+    }
+    const size = last - first + 1;
+    return size <= Math.min(placesMax, count * placesPerMatch)
+      ? new ScoreTable(first, size)
+      : undefined;
+  }
+
+  add({ count, rids, scores }: Matches): void {
+    const { first, isFound, sums } = this;
+    let found = this.count;
+    for (let i = 0; i < count; i += 1) {
+      const at = (rids[i] as number) - first;
+      sums[at] = (sums[at] as number) + (scores[i] as number);
+      found += 1 - (isFound[at] as number);
       isFound[at] = 1;
     }
-    if (meter.isSpent(1 + list.count / matchesPerUnit)) yield;
+    this.count = found;
   }
-  const rids = new Float64Array(count);
-  const scores = new Float64Array(count);
-  let found = 0;
-  for (let from = 0; from < size; from += placesPerLook) {
-    const end = Math.min(size, from + placesPerLook);
-    for (let at = from; at < end; at += 1) {
-      if (isFound[at] === 0) continue;
-      rids[found] = first + at;
-      scores[found++] = sums[at] as number;
+
+  /** Ids without scores. */
+  addIds({ count, rids }: SortedIds): void {
+    const { first, isFound } = this;
+    let found = this.count;
+    for (let i = 0; i < count; i += 1) {
+      const at = (rids[i] as number) - first;
+      found += 1 - (isFound[at] as number);
+      isFound[at] = 1;
     }
-    if (meter.isSpent((end - from) / matchesPerUnit)) yield;
+    this.count = found;
   }
-  return { count, rids, scores };
+
+  /**
+   * What was found, in order; the table is used up.
+   * @param score of all of them, instead of the sums
+   */
+  *matches(meter: WorkMeter, score?: number): PausingWork<Matches> {
+    const { first, isFound, sums, count } = this;
+    const size = this.#size;
+    const rids = new Float64Array(count);
+    const scores = score === undefined ? new Float64Array(count) : constants(score, count);
+    let found = 0;
+    for (let from = 0; from < size; from += placesPerLook) {
+      const end = Math.min(size, from + placesPerLook);
+      for (let at = from; at < end; at += 1) {
+        if (isFound[at] === 0) continue;
+        isFound[at] = 0;
+        if (score === undefined) {
+          scores[found] = sums[at] as number;
+          sums[at] = 0;
+        }
+        rids[found++] = first + at;
+      }
+      if (meter.isSpent((end - from) / matchesPerUnit)) yield;
+    }
+    if (isFound.length <= spareMax) spare = { isFound, sums };
+    return { count, rids, scores };
+  }
 }
 
-const placesPerLook = 65_536;
+let sharedOnes = new Float64Array(0);
+
+/** At least so many times the number. Nobody's own: arrays of matches are never changed. */
+function constants(score: number, count: number): Float64Array {
+  if (score !== 1) return new Float64Array(count).fill(score);
+  if (count > sharedOnes.length) sharedOnes = new Float64Array(2 * count).fill(1);
+  return sharedOnes;
+}
 
 /** Matches that a walk through them passes in a microsecond or so. */
 export const matchesPerUnit = 256;
 
 /** Record ids in order. */
-type SortedIds = Pick<Matches, 'count' | 'rids'>;
+export type SortedIds = Pick<Matches, 'count' | 'rids'>;
 
 /** Records of both, scores added. */
 export function intersection(a: Matches, b: Matches): Matches {

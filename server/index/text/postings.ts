@@ -3,7 +3,7 @@ import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import { DistancesFrom } from './edit-distance.ts';
-import { type Matches, matchesPerUnit, unionOfAll } from './matches.ts';
+import { type Matches, matchesPerUnit, ScoreTable, unionOfAll } from './matches.ts';
 import { matchesPattern } from './pattern.ts';
 import { lengthTag } from './posting-key.ts';
 import type { PatternPart } from './query.ts';
@@ -173,8 +173,12 @@ export class TermFinder {
     this.#termsMax = termsMax;
   }
 
-  /** Records that have a term of the pattern in one of the fields; scores are 0. */
-  *recordsWith(parts: readonly PatternPart[], fields: ReadonlySet<number>): PausingWork<Matches> {
+  /** Records that have a term of the pattern in one of the fields, with that score. */
+  *recordsWith(
+    parts: readonly PatternPart[],
+    fields: ReadonlySet<number>,
+    score: number,
+  ): PausingWork<Matches> {
     const prefix = typeof parts[0] === 'string' ? parts[0] : '';
     const isPrefix = parts.length === 2 && prefix !== '' && isRun(parts[1]);
     const test = (term: string) => isPrefix || matchesPattern(parts, term);
@@ -185,7 +189,16 @@ export class TermFinder {
       found.push(recordsIn(postings, fields, hasOneField));
       if (this.#meter.isSpent(1 + postings.count / matchesPerUnit)) yield;
     }
-    return yield* unionOfAll(found, this.#meter);
+    const table = ScoreTable.over(found);
+    if (table !== undefined) {
+      for (const records of found) {
+        table.addIds(records);
+        if (this.#meter.isSpent(1 + records.count / matchesPerUnit)) yield;
+      }
+      return yield* table.matches(this.#meter, score);
+    }
+    const { count, rids } = yield* unionOfAll(found, this.#meter);
+    return { count, rids, scores: new Float64Array(count).fill(score) };
   }
 
   /** Terms at most so many edits away. */

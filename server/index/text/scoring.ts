@@ -1,4 +1,4 @@
-import type { Matches } from './matches.ts';
+import type { Matches, ScoreTable } from './matches.ts';
 import type { FieldStatistics, Postings } from './text-memory.ts';
 import type { TextField, TextSettings } from './text-keys.ts';
 
@@ -84,6 +84,34 @@ function scoresOfOne(
     scores[i] = (weight * frequency) / (frequency + k1 * (1 - b + b * length));
   }
   return scores;
+}
+
+/** As `scoreOf` in an index of one field, into a table: no array for each of thousands of terms. */
+export function addScores(
+  table: ScoreTable,
+  { count, rids, frequencies, lengths }: Postings,
+  field: TextField,
+  { similarity, k1, b, statistics, boost }: Scoring,
+): void {
+  const { first, isFound, sums } = table;
+  const isRanked = similarity === 'BM25';
+  const own = statistics[field.number];
+  const weight = isRanked ? rarity(count, own) * (k1 + 1) * field.boost * boost : boost;
+  const average = averageLength(own);
+  let found = table.count;
+  for (let i = 0; i < count; i += 1) {
+    const at = (rids[i] as number) - first;
+    let score = weight;
+    if (isRanked) {
+      const frequency = frequencies[i] as number;
+      const length = (lengths[i] as number) / average;
+      score = (weight * frequency) / (frequency + k1 * (1 - b + b * length));
+    }
+    sums[at] = (sums[at] as number) + score;
+    found += 1 - (isFound[at] as number);
+    isFound[at] = 1;
+  }
+  table.count = found;
 }
 
 /** Scores of single postings of one term, in an index of one field: as `scoreOf`, for few of many. */

@@ -8,13 +8,14 @@ import {
   type Matches,
   matchesPerUnit,
   noMatches,
+  ScoreTable,
   union,
   unionOfAll,
   withScoresOf,
 } from './matches.ts';
 import { type PatternPart, parseTextQuery, type QueryLimits, type TextQuery } from './query.ts';
 import { postingsOf, statisticsOf, TermFinder } from './postings.ts';
-import { PostingScores, scoreOf, type Scoring } from './scoring.ts';
+import { addScores, PostingScores, scoreOf, type Scoring } from './scoring.ts';
 import type { Postings } from './text-memory.ts';
 import { type TextField, type TextSettings, textSettings } from './text-keys.ts';
 
@@ -215,18 +216,21 @@ class TextSearch {
 
   *#wildcard(query: Extract<TextQuery, { kind: 'wildcard' }>): PausingWork<Matches> {
     const fields = this.fieldsNamed(query.field);
-    let all = noMatches;
+    let all: Matches | undefined;
     for (const analyzer of new Set(fields.map((field) => field.queryAnalyzer))) {
       const own = fields.filter((field) => field.queryAnalyzer === analyzer);
       const parts = query.pattern.map((part) =>
         typeof part === 'string' ? analyzer.word(part) : part,
       );
       const numbers = new Set(own.map((field) => field.number));
-      const found = yield* this.#finder.recordsWith(parts, numbers);
-      all = union(all, found);
+      const found: Matches = yield* this.#finder.recordsWith(parts, numbers, query.boost);
+      if (all === undefined) all = found;
+      else {
+        const { count, rids } = union(all, found);
+        all = { count, rids, scores: new Float64Array(count).fill(query.boost) };
+      }
     }
-    const scores = new Float64Array(all.count).fill(query.boost);
-    return { count: all.count, rids: all.rids, scores };
+    return all ?? noMatches;
   }
 
   *#fuzzy(query: Extract<TextQuery, { kind: 'fuzzy' }>): PausingWork<Matches> {
@@ -235,17 +239,41 @@ class TextSearch {
     for (const analyzer of new Set(fields.map((field) => field.queryAnalyzer))) {
       const own = fields.filter((field) => field.queryAnalyzer === analyzer);
       const word = analyzer.word(query.text);
+      const near: WeightedTerm[] = [];
       for (const { term, distance } of yield* this.#finder.near(word, query.distance)) {
         // The further away, the less a term says.
         const nearness = 1 - distance / Math.max(term.length, word.length, 1);
         const isClassic = this.#settings.similarity === 'CLASSIC';
         const weight = isClassic ? 1 : Math.max(nearness, 0.01);
-        const matches: Matches = yield* this.term(term, own, query.boost * weight);
-        found.push(matches);
-        if (this.#meter.isSpent(1 + matches.count / matchesPerUnit)) yield;
+        near.push({ term, boost: query.boost * weight });
       }
+      found.push(yield* this.#anyOf(near, own));
     }
     return yield* unionOfAll(found, this.#meter);
+  }
+
+  /** Records that have any of the terms, scores added. */
+  *#anyOf(terms: readonly WeightedTerm[], fields: readonly TextField[]): PausingWork<Matches> {
+    const lists: Postings[] = [];
+    for (const { term } of terms) {
+      const postings: Postings = yield* postingsOf(this.#reader, term, this.#meter);
+      lists.push(postings);
+      if (this.#meter.isSpent(1 + postings.count / matchesPerUnit)) yield;
+    }
+    const [field] = fields;
+    const hasOneField = this.#settings.fields.length === 1 && field !== undefined;
+    const table = hasOneField ? ScoreTable.over(lists) : undefined;
+    const found: Matches[] = [];
+    for (const [at, { boost }] of terms.entries()) {
+      const postings = lists[at] as Postings;
+      if (postings.count === 0) continue;
+      if (table === undefined) found.push(yield* this.#scored(postings, fields, boost));
+      else addScores(table, postings, field as TextField, yield* this.#scoring(boost));
+      if (this.#meter.isSpent(1 + postings.count / matchesPerUnit)) yield;
+    }
+    return table === undefined
+      ? yield* unionOfAll(found, this.#meter)
+      : yield* table.matches(this.#meter);
   }
 }
 

@@ -7,8 +7,8 @@ import type { Quantization } from './vector-settings.ts';
 
 /**
  * Which records a search measures. A search among all walks the graph. One among some first finds the slots that it may give. While
- * those are few enough to be measured in some milliseconds they all are: that is exact, and no slower than a walk. Above that the
- * graph is walked with a beam that meets as many of them as a search among all does. Where it meets few of them, the wanted ones
+ * those are few enough to be measured in a millisecond they all are: that is exact, and no slower than a walk. Above that the graph
+ * is walked past all with a beam that meets as many of them as a search among all does. Where it meets few of them, the wanted ones
  * are elsewhere than the query (other clusters, say), no walk is to be trusted, and all are measured.
  */
 export interface CandidateRequest {
@@ -26,9 +26,13 @@ const slotsPerLook = 1_024;
 /** What so many measured slots count, and so many that were found by their record ids. */
 const unitsPerMeasured = 64;
 const unitsPerFound = 16;
-/** Wanted vectors up to so many, and of so many bytes, are measured one by one. */
+/** Wanted vectors up to so many, and of so many bytes, are measured one by one without a walk. */
 const measuredMax = 65_536;
 const measuredBytesMax = 32 * 1024 * 1024;
+/** From so many wanted vectors on a walk may be quicker than measuring them, and is tried first. */
+const walkedMin = 16_384;
+/** A walk among all is taken for its wanted ones when it has met so many times those that are asked for: all nearer ones are there. */
+const metPerCandidate = 4;
 /** A walk that has visited this share of all vectors has cost as much as measuring them. */
 const visitedShareMax = 0.3;
 /** A walk does not pause. */
@@ -38,11 +42,13 @@ const beamMax = 2_000;
 /** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
 const candidatesPerNeighbour: Readonly<Record<Quantization, number>> = {
   NONE: 1,
-  INT8: 2,
+  INT8: 1.3,
   PRODUCT: 8,
   BINARY: 16,
 };
-const candidatesMin = 20;
+
+/** ... and so many, for ties. */
+const candidatesMore = 2;
 
 /** Slots that a search among some may give. */
 interface WantedSlots {
@@ -96,8 +102,8 @@ function* nearestSlots(
   const wanted = yield* wantedSlots(memory, request, isOther, meter);
   if (memory.graph !== graph) return undefined;
   memory.space.setQuery(request.vector);
-  const isMeasurable = wanted.slots.length <= measurableCount(memory);
-  const from = isMeasurable ? 0 : walkForWanted(memory, wanted, { beam, count }, heap);
+  const isWalked = wanted.slots.length > Math.min(walkedMin, measurableCount(memory));
+  const from = isWalked ? walkForWanted(memory, wanted, { beam, count }, heap) : 0;
   yield* measureListed({ memory, request, heap, count, from, slots: wanted.slots }, meter);
   return heap;
 }
@@ -143,7 +149,7 @@ function walkForWanted(
   const near = found.filter(
     ({ slot }) => ((bits[slot >>> 5] as number) & (1 << (slot & 31))) !== 0,
   );
-  if (near.length < Math.max(count, (found.length * share) / 2)) return 0;
+  if (near.length < Math.max(count * metPerCandidate, (found.length * share) / 2)) return 0;
   for (const { slot, distance } of near) offer(heap, count, distance, slot);
   return linked;
 }
@@ -221,8 +227,8 @@ function* wantedSlots(
 }
 
 function candidateCount({ space, settings }: VectorMemory, k: number): number {
-  if (space.isExact) return k + 2;
-  return Math.max(k * candidatesPerNeighbour[settings.quantization], candidatesMin);
+  if (space.isExact) return k + candidatesMore;
+  return Math.ceil(k * candidatesPerNeighbour[settings.quantization]) + candidatesMore;
 }
 
 /** Keeps the least; the heap has the greatest on top. */

@@ -24,23 +24,27 @@ export interface VectorSettings {
   readonly pqTrainingLimit: number;
 }
 
+/** Of the 32 links that a vector may have by default codes take so many, and no more for a while: they would take more memory than codes. */
+const linksOfCodes = 16;
+
 export function vectorSettings({ components, metadata }: IndexDefinition): VectorSettings {
   const number = (key: string) => numberIn(metadata.get(key));
   const word = (key: string) => {
     const value = metadata.get(key);
     return typeof value === 'string' ? value : undefined;
   };
+  // Kept as bytes means searched as bytes; the full vectors are in the records.
+  const quantization = (word('quantization')?.toUpperCase() ??
+    (word('encoding')?.toUpperCase() === 'INT8' ? 'INT8' : 'NONE')) as Quantization;
   return {
     property: components[0]?.property ?? '',
     dimensions: number('dimensions') ?? 0,
     similarity: (word('similarity')?.toUpperCase() ?? 'COSINE') as Similarity,
-    // Kept as bytes means searched as bytes; the full vectors are in the records.
-    quantization: (word('quantization')?.toUpperCase() ??
-      (word('encoding')?.toUpperCase() === 'INT8' ? 'INT8' : 'NONE')) as Quantization,
-    maxConnections: number('maxConnections') ?? 32,
+    quantization,
+    maxConnections: number('maxConnections') ?? (quantization === 'NONE' ? 32 : linksOfCodes),
     beamWidth: number('beamWidth') ?? 100,
     efSearch: number('efSearch') ?? 100,
-    neighborOverflowFactor: number('neighborOverflowFactor') ?? 1.2,
+    neighborOverflowFactor: number('neighborOverflowFactor') ?? (quantization === 'NONE' ? 1.2 : 1),
     alphaDiversityRelaxation: number('alphaDiversityRelaxation') ?? 1.2,
     idPropertyName: word('idPropertyName') ?? 'id',
     addHierarchy: metadata.get('addHierarchy') === true,

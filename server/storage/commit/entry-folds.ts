@@ -1,24 +1,28 @@
-import type { Timers } from '#core/runtime.ts';
-import type { IndexId } from '#core/value/rid.ts';
+import type { Cancel, Timers } from '#core/runtime.ts';
+import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import { droppedIndex } from '../read/state-reader.ts';
 import type { CommitBuilder } from './builder.ts';
 import type { MergeBounds } from './chunk-merge.ts';
 
-/** Single entries beside the chunks of an index above which they go into these ... */
+/** Single entries beside the chunks of an index, and their share of all entries of it, above which they go into these ... */
 const singlesMin = 65_536;
-/** ... and their share of all entries of the index: each time a good part of the chunks is made anew. */
 const singlesShare = 1 / 4;
+/** ... once nobody has committed for so long: many go in for less each, and writers do not wait ... */
+const quietMs = 250;
+/** ... or at once, when there are so many. */
+const singlesMax = 524_288;
 
 /** Of one commit: some milliseconds of the main thread. */
 const slice = { chunkMax: 256, changeMax: 8_192 };
 
 export interface EntryFoldsOptions {
-  readonly timers: Pick<Timers, 'yield'>;
+  readonly timers: Pick<Timers, 'yield' | 'after'>;
   /** `StateReader.singles`. */
   readonly singles: ReadonlyMap<IndexId, number>;
   readonly entryCount: (index: IndexId) => number;
   /** As a commit of its own. */
   readonly commit: (prepare: (commit: CommitBuilder) => Promise<void>) => Promise<void>;
+  readonly appliedIndex: () => LogIndex;
   /** The engine is at work. */
   readonly mayRun: () => boolean;
 }
@@ -30,6 +34,7 @@ export interface EntryFoldsOptions {
 export class EntryFolds {
   readonly #options: EntryFoldsOptions;
   #running: Promise<void> | undefined;
+  #cancelTimer: Cancel | undefined;
   /** With a damaged chunk: left to REBUILD INDEX. */
   readonly #damaged = new Set<IndexId>();
 
@@ -44,7 +49,29 @@ export class EntryFolds {
 
   /** Single entries have come. */
   check(): void {
-    if (this.#running !== undefined || this.#due() === undefined) return;
+    if (this.#running !== undefined) return;
+    if (this.#due(singlesMax) !== undefined) this.#start();
+    else if (this.#due(singlesMin) !== undefined) this.#waitForQuiet();
+  }
+
+  /** Nothing is begun any more. */
+  stop(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
+  #waitForQuiet(): void {
+    const { timers, appliedIndex, mayRun } = this.#options;
+    if (this.#cancelTimer !== undefined || !mayRun()) return;
+    const index = appliedIndex();
+    this.#cancelTimer = timers.after(quietMs, () => {
+      this.#cancelTimer = undefined;
+      if (appliedIndex() !== index) this.check();
+      else if (this.#running === undefined) this.#start();
+    });
+  }
+
+  #start(): void {
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
     });
@@ -62,17 +89,17 @@ export class EntryFolds {
     return hadSingles;
   }
 
-  #due(): IndexId | undefined {
+  #due(countMin: number): IndexId | undefined {
     const { singles, entryCount } = this.#options;
     for (const [index, count] of singles) {
-      if (count < singlesMin || count < entryCount(index) * singlesShare) continue;
+      if (count < countMin || count < entryCount(index) * singlesShare) continue;
       if (!this.#damaged.has(index)) return index;
     }
     return undefined;
   }
 
   async #run(): Promise<void> {
-    for (let index = this.#due(); index !== undefined; index = this.#due()) {
+    for (let index = this.#due(singlesMin); index !== undefined; index = this.#due(singlesMin)) {
       if (!this.#options.mayRun()) return;
       try {
         await this.#fold(index, false);

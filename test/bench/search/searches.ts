@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Value } from '#core/value/value.ts';
 import { openTestDatabase, type TestDatabase } from '../../database/support/open-test-database.ts';
+import { startServer } from '../../support/server-process.ts';
+import { generateLoad, requestBytes } from '../http-load.ts';
 import { alternate, type Comparison, elapsedMs } from '../measure.ts';
 
 // Searches through the engine, texts against SQLite's FTS5 over the same 50,000 texts of 30 words, the others against limits.
@@ -24,6 +27,7 @@ class Random {
 
 /** Full text: matches and the ten best by BM25, in milliseconds a query. */
 export async function benchTexts(rounds: number): Promise<Comparison[]> {
+  const singles = await benchSingleTexts(textsOf(new Random()));
   const database = await openTestDatabase();
   const sqlite = new DatabaseSync(':memory:');
   try {
@@ -87,7 +91,7 @@ export async function benchTexts(rounds: number): Promise<Comparison[]> {
         remarks: '',
       },
       { ...compared('size on disk', sizes, 0.6), unit: 'MB' },
-      await benchSingleTexts(texts),
+      singles,
       await compare('two rare words, OR, ten best', 'w5k w6p', 'w5k OR w6p', 0.25),
       await compare('two rare words, AND, ten best', '+w5k +w6p', 'w5k AND w6p', 0.7),
       await compare('two frequent words, OR, ten best', 'w0 w1', 'w0 OR w1', 0.1),
@@ -111,34 +115,53 @@ async function sizeOf({ database, directory }: TestDatabase): Promise<number> {
   }
 }
 
-const clientCount = 16;
-const commitCount = 4_000;
+const password = 'bench-password';
+const authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
+const measuredMs = 3_000;
 
-/** Commits of one text each, by clients that each wait for theirs, with an index and without: commits a second. */
+/** Durable commits of one text each over HTTP, with an index and without: commits a second. */
 async function benchSingleTexts(texts: readonly string[]): Promise<Comparison> {
-  const database = await openTestDatabase();
-  try {
-    for (const name of ['Indexed', 'Bare']) {
-      await database.run(`CREATE DOCUMENT TYPE ${name}`);
-      await database.run(`CREATE PROPERTY ${name}.x STRING`);
-    }
-    await database.run('CREATE INDEX ON Indexed (x) FULL_TEXT');
-    let at = 0;
-    const rate = async (name: string): Promise<number> => {
-      const last = at + commitCount;
-      const client = async () => {
-        while (at < last)
-          await database.run(`INSERT INTO ${name} SET x = :x`, {
-            x: texts[at++ % texts.length] as string,
-          });
-      };
-      const ms = await elapsedMs(() => Promise.all(Array.from({ length: clientCount }, client)));
-      return (commitCount * 1000) / ms;
-    };
-    const medians = await alternate(
-      { indexed: () => rate('Indexed'), bare: () => rate('Bare') },
-      5,
+  const rootPath = mkdtempSync(join(tmpdir(), 'polyad-bench-'));
+  const server = await startServer({ rootPath, rootPassword: password });
+  const post = (path: string, command: string, params?: object) =>
+    requestBytes(
+      'POST',
+      path,
+      { authorization },
+      JSON.stringify({ language: 'sql', command, params }),
     );
+  const one = async (path: string, command: string) => {
+    const url = `http://127.0.0.1:${server.port}${path}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ language: 'sql', command }),
+    });
+    if (answer.status !== 200) throw new Error(await answer.text());
+  };
+  try {
+    await one('/api/v1/server', 'create database texts');
+    const path = '/api/v1/command/texts';
+    for (const name of ['Indexed', 'Bare']) {
+      await one(path, `CREATE DOCUMENT TYPE ${name}`);
+      await one(path, `CREATE PROPERTY ${name}.x STRING`);
+    }
+    await one(path, 'CREATE INDEX ON Indexed (x) FULL_TEXT');
+    const rate = async (name: string): Promise<number> => {
+      const { requestsPerSecond, statusCounts } = await generateLoad({
+        port: server.port,
+        connections: 16,
+        durationMs: measuredMs,
+        request: (n) =>
+          post(path, `INSERT INTO ${name} SET x = :x`, { x: texts[n % texts.length] }),
+      });
+      if ([...statusCounts.keys()].some((status) => status !== 200))
+        throw new Error('a commit of a text was refused');
+      return requestsPerSecond;
+    };
+    const sides = { indexed: () => rate('Indexed'), bare: () => rate('Bare') };
+    const medians = await alternate(sides, 5, 2);
     const ratio = (medians.get('indexed') ?? Number.NaN) / (medians.get('bare') ?? Number.NaN);
     return {
       name: 'commits of one text each, 16 clients',
@@ -150,7 +173,8 @@ async function benchSingleTexts(texts: readonly string[]): Promise<Comparison> {
       remarks: '',
     };
   } finally {
-    await database.close();
+    await server.kill();
+    rmSync(rootPath, { recursive: true, force: true });
   }
 }
 
