@@ -326,7 +326,7 @@ export class LmdbEngine implements StorageEngine {
 
   addNewEntries(run: EntryRun): Promise<void> {
     const { timers } = this.#options;
-    return this.#enqueue((commit) => commit.entries.addRun(run, timers), 'alone');
+    return this.#enqueue((commit) => commit.entries.addRuns([run], timers), 'alone');
   }
 
   compactEntries(index: IndexId): Promise<boolean> {

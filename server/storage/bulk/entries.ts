@@ -26,14 +26,16 @@ export class BulkEntries implements EntryChanges {
 
   /** Puts the entries into a commit; lets others in between now and then. */
   async build(commit: CommitBuilder, timers: Pick<Timers, 'yield'>): Promise<void> {
-    for (const run of await this.#runs.sorted(timers)) {
-      if (!run.target.isBuilding) {
-        await commit.entries.addRun(run, timers);
+    for (const runs of await this.#runs.sorted(timers)) {
+      if (runs[0]?.target.isBuilding !== true) {
+        await commit.entries.addRuns(runs, timers);
         continue;
       }
-      for (let place = 0; place < run.count; place += 1) {
-        commit.entries.addEncoded(run.target, run.componentsAt(place), run.ridAt(place));
-        if ((place + 1) % entriesPerSlice === 0) await timers.yield();
+      for (const run of runs) {
+        for (let place = 0; place < run.count; place += 1) {
+          commit.entries.addEncoded(run.target, run.componentsAt(place), run.ridAt(place));
+          if ((place + 1) % entriesPerSlice === 0) await timers.yield();
+        }
       }
     }
     commit.entries.endEntry();

@@ -26,7 +26,8 @@ export async function orderByPrefix(
   const compare = (a: number, b: number): number =>
     (prefixes[a] as number) - (prefixes[b] as number) || compareRest(a, b);
   if (count <= itemsPerSlice) return await orderInSlices(count, compare, timers);
-  const asGiven = Uint32Array.from({ length: count }, (_, at) => at);
+  const asGiven = new Uint32Array(count);
+  for (let at = 0; at < count; at += 1) asGiven[at] = at;
   if (await isSorted(asGiven, compare, timers)) return asGiven;
   const segments: Float64Array[] = [];
   for (let from = 0; from < count; from += 2 ** segmentBits)

@@ -1,5 +1,5 @@
 import type { IndexId } from '#core/value/rid.ts';
-import type { EntryRun } from '../bulk/entry-runs.ts';
+import { type EntryRun, placesOf, type RunPlace, stepLeast } from '../bulk/entry-runs.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import { putLast, removal, type Write } from '../checkpoint/write-batch.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
@@ -29,9 +29,9 @@ export interface ChunkMergeOptions {
 }
 
 export interface MergedRuns {
-  /** In order. Those that come count where both have an entry. */
-  readonly removals?: EntryRun | undefined;
-  readonly additions?: EntryRun | undefined;
+  /** Each in order. Those that come count where both have an entry. */
+  readonly removals?: readonly EntryRun[] | undefined;
+  readonly additions?: readonly EntryRun[] | undefined;
 }
 
 export interface MergeBounds {
@@ -149,32 +149,32 @@ function ixKey(index: IndexId, components: Uint8Array): IxKey {
   return key;
 }
 
-/** The entries of a run. */
+/** The entries of runs. */
 class RunChanges implements SortedChanges {
   readonly isAddition: boolean;
-  readonly #run: EntryRun | undefined;
-  #place = 0;
+  /** Those that have more, by their next entries. */
+  readonly #runs: RunPlace[];
+  head: Uint8Array | undefined;
+  start = 0;
+  end = 0;
 
-  constructor(run: EntryRun | undefined, isAddition: boolean) {
-    this.#run = run;
+  constructor(runs: readonly EntryRun[] | undefined, isAddition: boolean) {
+    this.#runs = placesOf(runs ?? []);
     this.isAddition = isAddition;
-  }
-
-  get head(): Uint8Array | undefined {
-    const run = this.#run;
-    return run !== undefined && this.#place < run.count ? run.bytes : undefined;
-  }
-
-  get start(): number {
-    return this.#run?.startAt(this.#place) ?? 0;
-  }
-
-  get end(): number {
-    return this.#run?.endAt(this.#place) ?? 0;
+    this.#look();
   }
 
   take(): void {
-    this.#place += 1;
+    stepLeast(this.#runs);
+    this.#look();
+  }
+
+  #look(): void {
+    const least = this.#runs[0];
+    this.head = least?.run.bytes;
+    if (least === undefined) return;
+    this.start = least.run.startAt(least.place);
+    this.end = least.run.endAt(least.place);
   }
 }
 

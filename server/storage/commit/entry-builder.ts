@@ -100,30 +100,36 @@ export class EntryBuilder implements EntryChanges {
     this.#packed = undefined;
     const removals = await packed.removals.sorted(timers);
     const additions = await packed.additions.sorted(timers);
-    for (const run of removals) {
-      this.#count(run.target.id, -run.count);
-      if (run.target.isChunked !== true) this.removalRuns.push(run);
-      else if (!additions.some(({ target }) => target.id === run.target.id))
-        await inTurns(this.#merge(run.target.id, { removals: run }), timers);
+    for (const runs of removals) {
+      const target = targetOf(runs);
+      for (const run of runs) this.#count(target.id, -run.count);
+      if (target.isChunked !== true) for (const run of runs) this.removalRuns.push(run);
+      else if (!additions.some((others) => targetOf(others).id === target.id))
+        await inTurns(this.#merge(target.id, { removals: runs }), timers);
     }
-    for (const run of additions) {
-      const gone = removals.find(({ target }) => target.id === run.target.id);
-      await this.addRun(run, timers, gone);
+    for (const runs of additions) {
+      const { id } = targetOf(runs);
+      await this.addRuns(
+        runs,
+        timers,
+        removals.find((gone) => targetOf(gone).id === id),
+      );
     }
   }
 
   /**
-   * Sorted entries that are known to be new.
+   * Sorted entries of one index that are known to be new.
    * @param removals of an index in chunks, the entries that go before
    */
-  async addRun(
-    run: EntryRun,
+  async addRuns(
+    runs: readonly EntryRun[],
     timers: Pick<Timers, 'yield'>,
-    removals?: EntryRun | undefined,
+    removals?: readonly EntryRun[] | undefined,
   ): Promise<void> {
-    this.#count(run.target.id, run.count);
-    if (run.target.isChunked !== true) this.additionRuns.push(run);
-    else await inTurns(this.#merge(run.target.id, { additions: run, removals }), timers);
+    const target = targetOf(runs);
+    for (const run of runs) this.#count(target.id, run.count);
+    if (target.isChunked !== true) for (const run of runs) this.additionRuns.push(run);
+    else await inTurns(this.#merge(target.id, { additions: runs, removals }), timers);
   }
 
   /**
@@ -269,6 +275,10 @@ export class EntryBuilder implements EntryChanges {
     this.#key.components = components;
     return this.#reader.find(this.#reader.subs.ix, this.#key);
   }
+}
+
+function targetOf(runs: readonly EntryRun[]): IndexTarget {
+  return (runs[0] as EntryRun).target;
 }
 
 function isOfUnique({ target }: EntryRun): boolean {
