@@ -264,11 +264,12 @@ class TextSearch {
     const hasOneField = this.#settings.fields.length === 1 && field !== undefined;
     const table = hasOneField ? ScoreTable.over(lists) : undefined;
     const found: Matches[] = [];
+    const scoring: Scoring = yield* this.#scoring(1);
     for (const [at, { boost }] of terms.entries()) {
       const postings = lists[at] as Postings;
       if (postings.count === 0) continue;
       if (table === undefined) found.push(yield* this.#scored(postings, fields, boost));
-      else addScores(table, postings, field as TextField, yield* this.#scoring(boost));
+      else addScores(table, postings, field as TextField, { ...scoring, boost });
       if (this.#meter.isSpent(1 + postings.count / matchesPerUnit)) yield;
     }
     return table === undefined

@@ -1,6 +1,7 @@
 import { DatabaseError } from '#core/errors.ts';
 import { LateMap } from '#core/value/late-map.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
+import { Link } from '#core/value/record.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { EvaluationContext, EvaluationLimits } from '../context.ts';
 
@@ -47,8 +48,8 @@ function measureContainer(
   if (Array.isArray(container)) {
     for (let i = 0; i < container.length; i++) {
       const item = container[i] as Value;
-      // Vectors are many and long.
-      if (typeof item === 'number') bytes += scalarMeasure.bytes;
+      // Vectors are many and long, and so are lists of what a search found.
+      if (typeof item === 'number' || item instanceof Link) bytes += scalarMeasure.bytes;
       else add(item);
     }
   } else {

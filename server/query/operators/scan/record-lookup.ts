@@ -1,6 +1,13 @@
 import type { Slot } from '../../algebra/expression.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
-import { type BucketId, bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
+import {
+  type BucketId,
+  bucketOf,
+  makeRid,
+  positionMax,
+  type Rid,
+  type TypeId,
+} from '#core/value/rid.ts';
 import { isList, isRecord, type Value } from '#core/value/value.ts';
 import { holdingBucket } from '#transaction/read/holding-bucket.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
@@ -118,20 +125,22 @@ function areInScanOrder(
 ): boolean {
   if (created !== undefined || catalog.hasWindows) return false;
   let last = -1;
-  let bucket: BucketId | undefined;
+  /** Ids of the bucket are below. */
+  let end = -1;
   let rank = -1;
-  for (const value of values) {
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i] as Value;
     if (!(value instanceof Link)) return false;
     const { rid } = value;
-    const own = bucketOf(rid);
-    if (own === bucket) {
-      if (rid <= last) return false;
-    } else {
-      const next = ranks.get(own);
-      if (next === undefined || next <= rank) return false;
-      bucket = own;
-      rank = next;
+    if (rid > last && rid < end) {
+      last = rid;
+      continue;
     }
+    const bucket = bucketOf(rid);
+    const next = ranks.get(bucket);
+    if (next === undefined || next <= rank) return false;
+    end = makeRid(bucket, positionMax);
+    rank = next;
     last = rid;
   }
   return true;
