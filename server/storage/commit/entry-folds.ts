@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { Cancel, Timers } from '#core/runtime.ts';
 import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import { droppedIndex } from '../read/state-reader.ts';
@@ -103,8 +104,9 @@ export class EntryFolds {
       if (!this.#options.mayRun()) return;
       try {
         await this.#fold(index, false);
-      } catch {
-        // Damage is told to who searches; after a failed write nothing is written any more.
+      } catch (error) {
+        // What kept it from writing may pass: the next single entries try again. Damage is told to who searches.
+        if (!(error instanceof DatabaseError) || error.code !== 'CorruptedRecord') return;
         this.#damaged.add(index);
       }
     }
