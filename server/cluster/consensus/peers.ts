@@ -22,9 +22,18 @@ interface Contact {
   refusedMs: number | undefined;
   askedMs: number;
   roundTrips: number[];
+  /** What is told of them, and since when. */
+  told: RoundTrip & { readonly atMs: number };
+}
+
+interface RoundTrip {
+  readonly last: number | undefined;
+  readonly p99: number | undefined;
 }
 
 const roundTripsKept = 100;
+/** Each other figure is a status that is told to the main thread: with every heartbeat, it would be what an idle leader does most. */
+const toldForMs = 1000;
 const refusedKeptMs = 10_000;
 
 /** The other members: ways to them, and when they were heard. */
@@ -76,10 +85,16 @@ export class Peers {
     return refusedMs !== undefined && this.#nowMs() - refusedMs < refusedKeptMs;
   }
 
-  roundTrip(id: PeerId): { readonly last: number | undefined; readonly p99: number | undefined } {
-    const known = this.#contacts.get(id)?.roundTrips ?? [];
-    const sorted = [...known].sort((a, b) => a - b);
-    return { last: known.at(-1), p99: sorted[Math.floor(sorted.length * 0.99)] };
+  /** Milliseconds, of the last second or older. */
+  roundTrip(id: PeerId): RoundTrip {
+    const contact = this.#contact(id);
+    const { roundTrips, told } = contact;
+    const nowMs = this.#nowMs();
+    if (nowMs - told.atMs < toldForMs) return told;
+    const sorted = [...roundTrips].sort((a, b) => a - b);
+    const p99 = sorted[Math.floor(sorted.length * 0.99)];
+    contact.told = { last: roundTrips.at(-1), p99, atMs: nowMs };
+    return contact.told;
   }
 
   ask(id: PeerId, name: UnaryName, request: object): Promise<unknown> {
@@ -152,7 +167,13 @@ export class Peers {
   #contact(id: PeerId): Contact {
     const known = this.#contacts.get(id);
     if (known !== undefined) return known;
-    const fresh = { heardMs: 0, refusedMs: undefined, askedMs: this.#nowMs(), roundTrips: [] };
+    const fresh = {
+      heardMs: 0,
+      refusedMs: undefined,
+      askedMs: this.#nowMs(),
+      roundTrips: [],
+      told: { last: undefined, p99: undefined, atMs: Number.NEGATIVE_INFINITY },
+    };
     this.#contacts.set(id, fresh);
     return fresh;
   }
