@@ -135,6 +135,8 @@ export class ConsensusService {
       restart: async () => {
         await store.reopen();
         this.#driver?.restart();
+        // A snapshot that was being installed is forgotten, and its sender waits for it.
+        this.#server.hangUp();
       },
     });
     this.#desk = new MembershipDesk({

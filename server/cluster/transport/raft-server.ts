@@ -107,6 +107,11 @@ export class RaftServer {
   close(): void {
     this.#listener.close();
     this.#server.forceShutdown();
+    this.hangUp();
+  }
+
+  /** Ends all connections: whoever waits for an answer hears that none comes. */
+  hangUp(): void {
     for (const socket of this.#sockets.keys()) socket.destroy();
   }
 

@@ -57,6 +57,10 @@ class Way {
     return this.#server?.cutOff(peer) ?? Promise.resolve();
   }
 
+  hangUp(): void {
+    this.#server?.hangUp();
+  }
+
   endServer(): void {
     this.#server?.close();
     this.#server = undefined;
@@ -184,6 +188,14 @@ test('a heartbeat that is lost says nothing of what travels beside it', async ()
     way.send('Append');
     await until(() => (way.losses.length > 1 ? true : undefined));
     assert.deepEqual(way.losses[1], { isRefused: false, hasBulk: true });
+    way.refuses = undefined;
+    await way.arrives();
+    way.send('Append');
+    await until(() => (way.received.at(-1)?.messages[0]?.type === 'Append' ? true : undefined));
+    way.losses.length = 0;
+    // As a member does that begins anew in place.
+    way.hangUp();
+    await until(() => (way.losses.some(({ hasBulk }) => hasBulk) ? true : undefined));
   } finally {
     way.close();
   }
