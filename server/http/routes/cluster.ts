@@ -41,7 +41,7 @@ const refusals = {
   404: refusal('No such peer or database'),
   409: telling('Not the leader, which is named, or not possible now'),
   503: telling('No leader is known, not started yet, or users did not reach a new member'),
-  504: telling('Not finished in time'),
+  504: telling('Not finished in time, or nobody can tell whether the change was made'),
 };
 
 /** What people ask of a cluster, and what their request says beside its path. */
