@@ -134,6 +134,7 @@ export class Peers {
       host: id.replace(/_\d+$/, ''),
       messageBytesMax: options.messageBytesMax,
       clock: runtime.clock,
+      timers: runtime.timers,
       envelope: () => ({
         ...names(),
         clusterName: options.clusterName,

@@ -6,7 +6,7 @@ import {
   connectivityState,
   credentials,
 } from '@grpc/grpc-js';
-import type { Clock } from '#core/runtime.ts';
+import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import type { Message } from '#raft/message.ts';
 import { type EnvelopeNames, encodeEnvelope, encodeNames } from './envelope.ts';
 import type { RaftTls } from './raft-tls.ts';
@@ -24,6 +24,7 @@ export interface PeerChannelOptions {
   readonly address: string;
   readonly messageBytesMax: number;
   readonly clock: Clock;
+  readonly timers: Pick<Timers, 'after'>;
   /** Undefined: plain text. Asked for each new connection: certificates are replaced while the server runs. */
   readonly tls: () => RaftTls | undefined;
   /** As the server list writes it, whatever is dialled: the certificate is checked against it. */
@@ -58,6 +59,8 @@ const none: readonly Message[] = [];
 const reachMs = 2000;
 /** Between two looks at a port that does not answer. */
 const [pauseMinMs, pauseMaxMs] = [100, 1000];
+/** Looks at the port of a process that seems to be ending: for a moment it takes connections and closes them. */
+const looksMax = 10;
 
 /** One of the two connections. */
 interface Line {
@@ -83,6 +86,8 @@ export class PeerChannel {
   readonly #options: PeerChannelOptions;
   readonly #lines = { control: lineOf('control'), bulk: lineOf('bulk') } as const;
   #looking: Promise<Reach> | undefined;
+  #looksLeft = 0;
+  #stopLooking: Cancel = () => {};
   /** Since the last look. */
   readonly #lost = new Set<Kind>();
   #lookAgainMs = 0;
@@ -193,6 +198,7 @@ export class PeerChannel {
       line.isReady = false;
       forget(line);
       this.#lost.add(line.kind);
+      this.#looksLeft = looksMax;
       // A killed process ends its connections like a slow one; whether its port is closed tells them apart (ha.md 4.2 rule 5).
       void this.#look();
     };
@@ -238,6 +244,18 @@ export class PeerChannel {
     const loss = { isRefused: reach === 'refuses', hasBulk: this.#lost.has('bulk') };
     this.#lost.clear();
     if (isLost) this.#options.onLost(loss);
+    if (reach === 'silent') this.#lookLater();
+    else this.#looksLeft = 0;
+  }
+
+  /** Nobody sends anything to a leader that is gone, so nothing else would look again. */
+  #lookLater(): void {
+    if (this.#looksLeft === 0) return;
+    this.#looksLeft -= 1;
+    this.#stopLooking();
+    this.#stopLooking = this.#options.timers.after(pauseMinMs, () => {
+      if (!this.#isClosed) void this.#look();
+    });
   }
 
   /** A client that has failed dials again by itself, into silence if need be. */
@@ -314,6 +332,7 @@ export class PeerChannel {
 
   close(): void {
     this.#isClosed = true;
+    this.#stopLooking();
     this.reset();
   }
 

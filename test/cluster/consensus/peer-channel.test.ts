@@ -28,6 +28,7 @@ class Way {
       address: `127.0.0.1:${port}`,
       messageBytesMax: 1024 * 1024,
       clock: systemRuntime.clock,
+      timers: systemRuntime.timers,
       tls: () => undefined,
       host: '127.0.0.1',
       envelope: () => ({ ...names, fromStorage: 's', toStorage: '' }),
@@ -147,6 +148,26 @@ test('a process that has ended is told from one that is slow, and found when it 
     });
     await way.serve();
     await way.arrives();
+  } finally {
+    way.close();
+  }
+});
+
+test('a process that takes connections while it ends is looked at until its port is closed, though nothing is sent', async () => {
+  const way = new Way(await freePort());
+  await way.serve();
+  try {
+    await way.arrives();
+    way.endServer();
+    let seen = 0;
+    const ending = createServer((socket) => {
+      seen += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((done) => ending.listen(way.port, '127.0.0.1', done));
+    await until(() => (seen > 1 ? true : undefined));
+    ending.close();
+    await until(() => (way.lost.includes(true) ? true : undefined));
   } finally {
     way.close();
   }
