@@ -41,8 +41,8 @@ export class MemberPoller {
   readonly #options: MemberPollerOptions;
   /** By Cluster, then by what was asked of which life of which member. */
   readonly #entries = new Map<string, Map<string, Entry>>();
-  #second = -1;
-  #count = 0;
+  /** When the next question may be asked. */
+  #turnMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: MemberPollerOptions) {
     this.#options = options;
@@ -72,7 +72,11 @@ export class MemberPoller {
     ask: () => Promise<T | undefined>,
     onLate: () => void,
   ): Promise<T | undefined> {
-    if (entry.pending === undefined && this.#mayAsk()) this.#begin(entry, ask, onLate);
+    if (entry.pending === undefined) {
+      await this.#turn();
+      // Another look may have come first.
+      if (entry.pending === undefined) this.#begin(entry, ask, onLate);
+    }
     if (entry.pending !== undefined && (await this.#comesInTime(entry.pending)))
       return entry.answer as T | undefined;
     const ageMs = this.#now() - (entry.atMs ?? Number.NEGATIVE_INFINITY);
@@ -104,14 +108,15 @@ export class MemberPoller {
     return isInTime;
   }
 
-  #mayAsk(): boolean {
-    const second = Math.floor(this.#now() / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#count = 0;
-    }
-    this.#count++;
-    return this.#count <= requestsPerSecondMax;
+  /**
+   * Waits for the turn of one more question. A look that waits is late; one that went on without an answer would say of members
+   * that serve that they do not. The first of a quiet second come at once.
+   */
+  async #turn(): Promise<void> {
+    const now = this.#now();
+    this.#turnMs = Math.max(this.#turnMs, now - 1000) + 1000 / requestsPerSecondMax;
+    const waitMs = this.#turnMs - now;
+    if (waitMs > 0) await this.#options.runtime.timers.sleep(waitMs);
   }
 
   #entryOf(cluster: string, key: string): Entry {
