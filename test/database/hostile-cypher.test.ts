@@ -22,6 +22,8 @@ const chain = (term: string, operator: string) =>
   `RETURN ${Array(50_000).fill(term).join(operator)} AS x`;
 const nested = (count: number, open: string, inner: string, close: string) =>
   `${open.repeat(count)}${inner}${close.repeat(count)}`;
+const items = (item: (at: number) => string) =>
+  Array.from({ length: 20_000 }, (_, at) => item(at)).join(', ');
 const textOf = (bytes: number) => {
   const frame = "RETURN size('') AS x".length;
   return `RETURN size('${'x'.repeat(bytes - frame)}') AS x`;
@@ -31,6 +33,14 @@ const answered: Readonly<Record<string, readonly [text: string, x: unknown]>> = 
   '190 parentheses': [`RETURN ${nested(190, '(', '1', ')')} AS x`, 1],
   '50,000 +': [chain('1', ' + '), 50_000],
   '50,000 OR': [chain('false', ' OR '), false],
+  '20,000 items of SET': [
+    `CREATE (n:Wide {a: 1}) WITH n SET ${items((at) => `n.p${at} = n.a + ${at}`)} RETURN n.p19999 AS x`,
+    20_000,
+  ],
+  '20,000 items of REMOVE': [
+    `MATCH (n:Wide) REMOVE ${items((at) => `n.p${at}`)} RETURN size(keys(n)) AS x`,
+    1,
+  ],
   'a text at the bound': [textOf(textBytesMax), textBytesMax - 20],
   'a regular expression that backtracks elsewhere': [
     `RETURN '${'a'.repeat(5000)}!' =~ '(a+)+$' AS x`,

@@ -6,7 +6,7 @@ import { compileCall } from './calls.ts';
 import { compileComprehension, compileList, compileMap } from './collections.ts';
 import { compileQuantifier, compileReduce } from './collections.ts';
 import { compileBetween, compileCompare } from './comparison/compile-comparison.ts';
-import { compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
+import { compileChain, compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
 import { isStatementConstant, oncePerStatement } from './constancy.ts';
 import {
   cypherArithmeticOf,
@@ -231,7 +231,7 @@ function compileScalar(
       return compileArithmetic(expression, compile);
     case 'Concatenate':
       return expression.dialect === 'cypher'
-        ? compileFold(expression.operands.map(compile), cypherConcatenate)
+        ? compileChain(expression.operands.map(compile), cypherConcatenate)
         : compileConcatenate(expression.operands.map(compile));
     case 'Coalesce':
       return compileCoalesce(expression.operands.map(compile));
@@ -399,15 +399,6 @@ function operandCompiler(
   compile: (inner: Expression) => Evaluator,
 ): (inner: Expression) => Evaluator {
   return dialect === 'cypher' ? compile : (inner) => compileUnwrappable(inner, compile);
-}
-
-function compileFold(operands: readonly Evaluator[], operation: BinaryOperation): Evaluator {
-  return (context) => {
-    let value = (operands[0] as Evaluator)(context);
-    for (let at = 1; at < operands.length; at += 1)
-      value = operation(value, (operands[at] as Evaluator)(context), context);
-    return value;
-  };
 }
 
 /** Variables may hold the rows of a sub-query, which count as one value where one is needed. */

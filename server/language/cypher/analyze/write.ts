@@ -11,6 +11,7 @@ import type {
   SetItem,
 } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
+import { withJoinedUpdates } from './joined-updates.ts';
 import { plainLabels } from './labels.ts';
 import { compileParts, entriesOf, partsOfPath, pathOf } from './pattern.ts';
 import { type Binding, type Scope, slotsOfScope, withBindings } from './scope.ts';
@@ -258,7 +259,7 @@ function requireMergeable(compiler: Compiler, part: PathPattern, scope: Scope): 
 export function compileSet(compiler: Compiler, items: readonly SetItem[], row: Row): Row {
   let { plan } = row;
   for (const item of items) plan = setPlan(compiler, item, { plan, scope: row.scope });
-  return { plan, scope: row.scope };
+  return { plan: withJoinedUpdates(plan, row.plan), scope: row.scope };
 }
 
 function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): LogicalPlan {
@@ -378,7 +379,7 @@ export function compileRemove(compiler: Compiler, items: readonly RemoveItem[], 
         },
       );
   }
-  return { plan, scope };
+  return { plan: withJoinedUpdates(plan, row.plan), scope };
 }
 
 export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, row: Row): Row {

@@ -1,6 +1,7 @@
 import { textOf } from '#core/text/text-form.ts';
 import type { Value } from '#core/value/value.ts';
 import { appendToList } from './collection-arithmetic.ts';
+import type { BinaryOperation } from './arithmetic.ts';
 import type { EvaluationContext } from '../context.ts';
 import type { Evaluator } from '../evaluator.ts';
 import { isLarge } from '../turns/large.ts';
@@ -33,6 +34,31 @@ export function compileConcatenate(operands: readonly Evaluator[]): Evaluator {
       }
     }
     return typeof value === 'string' ? appendedText(value, context) : value;
+  };
+}
+
+/**
+ * `a || b || ...` where an operation joins two values and looks at each: texts are joined as above, so that a chain of fifty thousand
+ * makes one text and not one for each step.
+ */
+export function compileChain(
+  operands: readonly Evaluator[],
+  operation: BinaryOperation,
+): Evaluator {
+  return (context) => {
+    let value = (operands[0] as Evaluator)(context);
+    let bytes = uncounted;
+    for (let i = 1; i < operands.length; i++) {
+      const right = (operands[i] as Evaluator)(context);
+      if (typeof value === 'string' && typeof right === 'string' && operands.length > 2) {
+        bytes = bytesAppended(value, right, bytes, context);
+        value += right;
+      } else {
+        bytes = uncounted;
+        value = operation(value, right, context);
+      }
+    }
+    return typeof value === 'string' && operands.length > 2 ? appendedText(value, context) : value;
   };
 }
 

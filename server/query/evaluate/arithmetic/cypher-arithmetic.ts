@@ -14,6 +14,8 @@ import type { EvaluationContext } from '../context.ts';
 import { appendToList } from './collection-arithmetic.ts';
 import { kindName, typeError } from '../cypher-failures.ts';
 import { overNumber, plusOrMinus, timesNumber } from './instant-arithmetic.ts';
+import { isLarge } from '../turns/large.ts';
+import { rememberedValue } from '../turns/long-calls.ts';
 import { boundedGrowth, boundedText } from '../turns/value-size.ts';
 
 /**
@@ -30,15 +32,11 @@ export function cypherArithmeticOf(operator: ArithmeticOperator): BinaryOperatio
 
 const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
   '+': (left, right, context) => {
+    if (typeof left === 'number' && typeof right === 'number') return add(left, right, context);
     if (left === null || right === null) return null;
-    if (Array.isArray(left)) return appendToList(left, right, context);
-    if (Array.isArray(right)) return boundedGrowth([left, ...right], context);
-    if (typeof left === 'string' || typeof right === 'string')
-      return boundedText(isoTextOf(left, context) + isoTextOf(right, context), context);
-    if (isNumber(left) && isNumber(right)) return add(left, right, context);
-    const sum = plusOrMinus(left, right, 1);
-    if (sum !== undefined) return sum;
-    return requireNumbers('+', left, right, areDurations(left, right)) && add(left, right, context);
+    return isLarge(left) || isLarge(right)
+      ? rememberedValue(context, plus, () => plus(left, right, context))
+      : plus(left, right, context);
   },
   '-': (left, right, context) => {
     if (left === null || right === null) return null;
@@ -75,6 +73,21 @@ const operations: Partial<Record<ArithmeticOperator, BinaryOperation>> = {
   },
 };
 
+function plus(
+  left: Exclude<Value, null>,
+  right: Exclude<Value, null>,
+  context: EvaluationContext,
+): Value {
+  if (Array.isArray(left)) return appendToList(left, right, context);
+  if (Array.isArray(right)) return boundedGrowth([left as Value].concat(right), context);
+  if (typeof left === 'string' || typeof right === 'string')
+    return boundedText(isoTextOf(left, context) + isoTextOf(right, context), context);
+  if (isNumber(left) && isNumber(right)) return add(left, right, context);
+  const sum = plusOrMinus(left, right, 1);
+  if (sum !== undefined) return sum;
+  return requireNumbers('+', left, right, areDurations(left, right)) && add(left, right, context);
+}
+
 /** `-x` */
 export function cypherNegate(value: Value): Value {
   if (value === null) return null;
@@ -89,6 +102,16 @@ export function cypherNegate(value: Value): Value {
 /** `a || b`: two texts or two lists. */
 export function cypherConcatenate(left: Value, right: Value, context: EvaluationContext): Value {
   if (left === null || right === null) return null;
+  return isLarge(left) || isLarge(right)
+    ? rememberedValue(context, cypherConcatenate, () => concatenated(left, right, context))
+    : concatenated(left, right, context);
+}
+
+function concatenated(
+  left: Exclude<Value, null>,
+  right: Exclude<Value, null>,
+  context: EvaluationContext,
+): Value {
   if (typeof left === 'string' && typeof right === 'string')
     return boundedText(left + right, context);
   if (Array.isArray(left) && Array.isArray(right)) return appendToList(left, right, context);

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Value } from '#core/value/value.ts';
+import type { RunOptions } from '#database/session.ts';
+import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
+
+// Goal: each row of limits.md 6 to 13 and 33 holds in Cypher: at its bound a statement is answered, one beyond it is refused and the
+// refusal names the bound. Texts, names and kinds of parameters are tried by hostile-cypher.test.ts.
+
+let database: TestDatabase;
+
+before(async () => {
+  database = await openTestDatabase();
+  await database.run('UNWIND range(1, 100) AS i CREATE (:P {k: i})', {}, {}, 'cypher');
+});
+
+after(() => database.close());
+
+const run = (
+  text: string,
+  parameters: Readonly<Record<string, Value>> = {},
+  options: Partial<RunOptions> = {},
+) => database.run(text, parameters, options, 'cypher');
+const nested = (count: number, open: string, inner: string, close: string) =>
+  `${open.repeat(count)}${inner}${close.repeat(count)}`;
+const pathOf = (steps: number) => `MATCH (a)${'-[:T]->()'.repeat(steps)} RETURN count(*) AS x`;
+const clauses = (count: number) => `${'WITH 1 AS x '.repeat(count - 1)}RETURN x`;
+const sized = (list: string) => `RETURN size(${list}) AS x`;
+const distinct = (count: number) =>
+  `UNWIND range(1, ${count}) AS i WITH DISTINCT toString(i) + ' is a text of some length' AS t RETURN count(t) AS x`;
+
+interface Bound {
+  readonly at: string;
+  readonly x: unknown;
+  readonly beyond: string;
+  readonly reason: RegExp;
+}
+
+const bounds: Readonly<Record<string, Bound>> = {
+  '8: parentheses': {
+    at: `RETURN ${nested(199, '(', '1', ')')} AS x`,
+    x: 1,
+    beyond: `RETURN ${nested(200, '(', '1', ')')} AS x`,
+    reason: /nested more than 200 deep \(service\.sql\.maxExpressionDepth\)/,
+  },
+  '8: lists': {
+    at: sized(nested(198, '[', '1', ']')),
+    x: 1,
+    beyond: sized(nested(199, '[', '1', ']')),
+    reason: /maxExpressionDepth/,
+  },
+  '8: NOT': {
+    at: `RETURN ${'NOT '.repeat(198)}true AS x`,
+    x: true,
+    beyond: `RETURN ${'NOT '.repeat(199)}true AS x`,
+    reason: /maxExpressionDepth/,
+  },
+  '8: CASE': {
+    at: `RETURN ${nested(198, 'CASE WHEN true THEN ', '1', ' END')} AS x`,
+    x: 1,
+    beyond: `RETURN ${nested(199, 'CASE WHEN true THEN ', '1', ' END')} AS x`,
+    reason: /maxExpressionDepth/,
+  },
+  '8: nodes of a pattern': {
+    at: pathOf(199),
+    x: 0,
+    beyond: pathOf(200),
+    reason: /201 nodes, more than 200 \(service\.sql\.maxExpressionDepth\)/,
+  },
+  '8: clauses': {
+    at: clauses(800),
+    x: 1,
+    beyond: clauses(801),
+    reason: /more than 800 clauses.*maxExpressionDepth/,
+  },
+  '9: range()': {
+    at: 'UNWIND range(1, 10000000) AS i WITH i SKIP 9999999 RETURN i AS x',
+    x: 10_000_000,
+    beyond: 'UNWIND range(0, 10000000) AS i RETURN i AS x',
+    reason: /10000001 elements, more than the limit of 10000000 \(service\.queryMaxRangeSize\)/,
+  },
+  '9: collect()': {
+    at: 'UNWIND range(1, 500000) AS i RETURN size(collect(i)) AS x',
+    x: 500_000,
+    beyond: 'UNWIND range(1, 500001) AS i RETURN size(collect(i)) AS x',
+    reason: /more than 500000 elements.*queryMaxHeapElementsAllowedPerOp/,
+  },
+  '9: a list that grows': {
+    at: sized('range(1, 499999) + [1]'),
+    x: 500_000,
+    beyond: sized('range(1, 500000) + [1]'),
+    reason: /more than 500000 elements.*queryMaxHeapElementsAllowedPerOp/,
+  },
+  '9: a text that doubles': {
+    at: sized("reduce(s = 'x', i IN range(1, 26) | s + s)"),
+    x: 67_108_864,
+    beyond: sized("reduce(s = 'x', i IN range(1, 26) | s + s) + 'x'"),
+    reason: /67108865 bytes is larger than 67108864 bytes.*queryMaxValueSize/,
+  },
+  '10: a pattern': {
+    at: `RETURN 'a' =~ '${'a'.repeat(65_536)}' AS x`,
+    x: false,
+    beyond: `RETURN 'a' =~ '${'a'.repeat(65_537)}' AS x`,
+    reason: /65537 characters, more than the limit of 65536 \(service\.command\.regexMaxSize\)/,
+  },
+  '11: digits': {
+    at: `RETURN 0.${'1'.repeat(9_998)} > 0.1 AS x`,
+    x: true,
+    beyond: `RETURN 0.${'1'.repeat(10_000)} > 0.1 AS x`,
+    reason: /more than the limit of 10000 \(service\.queryMaxNumberDigits\)/,
+  },
+  '11: an exponent': {
+    at: 'RETURN 1e-6144 AS x',
+    x: 0,
+    beyond: 'RETURN 1e-6145 AS x',
+    reason: /-6145 is beyond the limit of 6144 \(service\.queryMaxNumberExponent\)/,
+  },
+  '11: the range of a float': {
+    at: 'RETURN 1e308 AS x',
+    x: 1e308,
+    beyond: 'RETURN 1e309 AS x',
+    reason: /'1e309' is out of range/,
+  },
+  '12: NUL': {
+    at: "RETURN size('a\u0000b') AS x",
+    x: 3,
+    beyond: 'CREATE (n:P) SET n.`a\u0000b` = 1 RETURN 1 AS x',
+    reason: /control character in a name/,
+  },
+};
+
+for (const [name, { at, x, beyond, reason }] of Object.entries(bounds))
+  test(`${name}: answered at the bound, refused beyond it`, async () => {
+    const [row] = await run(at);
+    assert.deepEqual(row?.['x'], x);
+    await assert.rejects(run(beyond), reason);
+  });
+
+const product = 'MATCH (a:P), (b:P), (c:P), (d:P), (e:P) CREATE (:R) RETURN count(*) AS n';
+
+test('6: a statement ends when the client leaves, and what it wrote is rolled back', async () => {
+  const leaving = new AbortController();
+  const ended = run(product, {}, { signal: leaving.signal });
+  setImmediate(() => leaving.abort());
+  await assert.rejects(ended, { code: 'Cancelled' });
+  assert.deepEqual(await run('MATCH (r:R) RETURN r'), []);
+});
+
+test('7: a statement ends when its time is over', async () => {
+  await assert.rejects(run(product, {}, { readTimeoutMs: 20 }), { code: 'Timeout' });
+  assert.deepEqual(await run('MATCH (r:R) RETURN r'), []);
+});
+
+test('8: flat chains of 50,000 operators are answered', async () => {
+  const chain = (term: string, operator: string) =>
+    `RETURN ${Array(50_000).fill(term).join(operator)} AS x`;
+  const [and] = await run(chain('true', ' AND '));
+  const [sum] = await run(chain('$p', ' + '), { p: 1 });
+  const [joined] = await run(chain('$p', ' || '), { p: 'a' });
+  assert.deepEqual([and?.['x'], sum?.['x'], String(joined?.['x']).length], [true, 50_000, 50_000]);
+});
+
+test('33: what a statement may hold is bounded, and the refusal names the setting', async (context) => {
+  const small = await openTestDatabase({ settings: { 'server.queryMaxMemory': '4194304' } });
+  context.after(() => small.close());
+  const held = (count: number) => small.run(distinct(count), {}, {}, 'cypher');
+  assert.deepEqual(await held(5_000), [{ x: 5_000 }]);
+  await assert.rejects(held(100_000), /queryMaxMemory/);
+});
+
+test('13: a statement sees the state in which it began', async () => {
+  await run('CREATE (:S), (:S), (:S)');
+  await run('MATCH (n:S) CREATE (:S)');
+  assert.deepEqual(await run('MATCH (n:S) RETURN count(n) AS n'), [{ n: 6 }]);
+});
