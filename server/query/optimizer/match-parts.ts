@@ -70,11 +70,13 @@ export function filtered(plan: LogicalPlan, conditions: readonly Expression[]): 
   return predicate === undefined ? plan : { op: 'Filter', input: plan, predicate };
 }
 
-export function without(
-  conditions: readonly Expression[],
-  done: readonly Expression[],
-): Expression[] {
-  if (done.length === 0) return [...conditions];
+/** @param done some of the conditions, each once */
+export function without<Condition>(
+  conditions: readonly Condition[],
+  done: readonly Condition[],
+): readonly Condition[] {
+  if (done.length === 0) return conditions;
+  if (done.length === conditions.length) return [];
   const gone = new Set(done);
   return conditions.filter((condition) => !gone.has(condition));
 }

@@ -71,6 +71,29 @@ interface Move {
   readonly run: () => void;
 }
 
+/** A condition with what it reads, which each move asks for again. */
+interface Condition {
+  readonly expression: Expression;
+  readonly slots: ReadonlySet<Slot>;
+}
+
+function expressionOf({ expression }: Condition): Expression {
+  return expression;
+}
+
+/** There may be fifty thousand of them, which read the same one slot. */
+function conditionsOf(expressions: readonly Expression[]): readonly Condition[] {
+  const single = new Map<Slot, ReadonlySet<Slot>>();
+  return expressions.map((expression) => {
+    const read = slotsRead(expression);
+    const [first] = read;
+    if (read.size !== 1 || first === undefined) return { expression, slots: read };
+    const known = single.get(first) ?? read;
+    single.set(first, known);
+    return { expression, slots: known };
+  });
+}
+
 class GrowingPlan {
   readonly #pattern: Pattern;
   readonly #context: OptimizerContext;
@@ -79,14 +102,12 @@ class GrowingPlan {
   #stepsLeft: PatternStep[];
   /** Of a pattern of distinct edges: those whose edges are known. */
   #taken: readonly PatternStep[];
-  /** Asked for again with each move, by all copies. */
-  readonly #slotsOfConditions: Map<Expression, ReadonlySet<Slot>>;
   /** In the order in which they stand, of those that were left then. */
   readonly #conditionsOfSlots = new Map<
     Slot,
-    { readonly left: readonly Expression[]; readonly found: readonly Expression[] }
+    { readonly left: readonly Condition[]; readonly found: readonly Condition[] }
   >();
-  #conditionsLeft: Expression[];
+  #conditionsLeft: readonly Condition[];
   readonly #input: LogicalPlan;
   /** Estimated when first asked. */
   #inputRowCount: number | undefined;
@@ -103,8 +124,7 @@ class GrowingPlan {
     bound: Set<Slot>;
     stepsLeft: PatternStep[];
     taken: readonly PatternStep[];
-    conditionsLeft: Expression[];
-    slotsOfConditions: Map<Expression, ReadonlySet<Slot>>;
+    conditionsLeft: readonly Condition[];
     plan: LogicalPlan;
     rowCount: number;
     cost: number;
@@ -117,7 +137,6 @@ class GrowingPlan {
     this.#stepsLeft = from.stepsLeft;
     this.#taken = from.taken;
     this.#conditionsLeft = from.conditionsLeft;
-    this.#slotsOfConditions = from.slotsOfConditions;
     this.plan = from.plan;
     this.rowCount = from.rowCount;
     this.cost = from.cost;
@@ -145,8 +164,7 @@ class GrowingPlan {
       bound: new Set([...bound, ...following.flatMap(({ edge }) => edge ?? [])]),
       stepsLeft: [...pattern.steps],
       taken: following,
-      conditionsLeft: conditions,
-      slotsOfConditions: new Map(),
+      conditionsLeft: conditionsOf(conditions),
       plan: input,
       rowCount: 1,
       cost: 0,
@@ -165,8 +183,7 @@ class GrowingPlan {
       bound: new Set(this.#bound),
       stepsLeft: [...this.#stepsLeft],
       taken: this.#taken,
-      conditionsLeft: [...this.#conditionsLeft],
-      slotsOfConditions: this.#slotsOfConditions,
+      conditionsLeft: this.#conditionsLeft,
       plan: this.plan,
       rowCount: this.rowCount,
       cost: this.cost,
@@ -231,21 +248,24 @@ class GrowingPlan {
         ? statistics.bucketRecordCount(node.buckets)
         : statistics.recordCount(types);
     const isListed = node.rids !== undefined || node.buckets !== undefined;
-    const [best] = isListed ? [] : indexCandidates(ready, node.slot, types, this.#context);
+    const [best] = isListed
+      ? []
+      : indexCandidates(ready.map(expressionOf), node.slot, types, this.#context);
     const search =
       isListed || best !== undefined
         ? undefined
         : searchedBy(
-            ready.filter((condition) => !this.#isTied(condition)),
+            ready.filter((condition) => !this.#isTied(condition)).map(expressionOf),
             node.slot,
             types,
             this.#context,
           );
     // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
     // rows are found once, and the condition is checked on the pairs.
-    const conditions = ready.filter(
-      (condition) => best?.covered.includes(condition) || !this.#isTied(condition),
+    const taken = ready.filter(
+      (condition) => best?.covered.includes(condition.expression) || !this.#isTied(condition),
     );
+    const conditions = taken.map(expressionOf);
     /** Records that an index gives, and what these need not be asked. */
     const given = best?.rowCount ?? (search && recordCount * searchedShare);
     const answered = best?.covered ?? (search ? [search] : []);
@@ -268,18 +288,20 @@ class GrowingPlan {
         ? inner
         : { op: 'Apply', outer: this.plan, inner, mode: { kind: 'cross' } };
       // Without a tie to the outer row the inner plan runs once and its rows are kept.
-      const isTied = [...freeSlots(inner)].some((slot) => this.#bound.has(slot));
+      const isTied =
+        taken.some((condition) => this.#isTied(condition)) ||
+        [...freeSlots(source)].some((slot) => this.#bound.has(slot));
       this.cost += isTied ? this.rowCount * sourceCost : sourceCost + rowCount * expandCost;
       this.rowCount = rowCount;
-      this.#conditionsLeft = without(this.#conditionsLeft, conditions);
+      this.#conditionsLeft = without(this.#conditionsLeft, taken);
       this.#bound.add(node.slot);
       this.#checkConditions();
     };
     return { rowCount, cost: sourceCost, run };
   }
 
-  #isTied(condition: Expression): boolean {
-    for (const slot of this.#slotsOf(condition)) if (this.#bound.has(slot)) return true;
+  #isTied({ slots }: Condition): boolean {
+    for (const slot of slots) if (this.#bound.has(slot)) return true;
     return false;
   }
 
@@ -343,7 +365,8 @@ class GrowingPlan {
     const conditions = this.#conditionsOf(target).filter(
       (condition) => this.#isReady(condition, target.slot) && !this.#isTied(condition),
     );
-    const [best] = indexCandidates(conditions, target.slot, target.types, this.#context);
+    const expressions = conditions.map(expressionOf);
+    const [best] = indexCandidates(expressions, target.slot, target.types, this.#context);
     const move = reversedMove(step.move, this.#context.catalog);
     if (best === undefined || best.rowCount > 1 || move === undefined) return undefined;
     return { ...step, from: step.to, to: step.from, move };
@@ -467,9 +490,10 @@ class GrowingPlan {
 
   #checkConditions(): void {
     const ready: Expression[] = [];
-    const left: Expression[] = [];
+    const left: Condition[] = [];
     for (const condition of this.#conditionsLeft)
-      (this.#isReady(condition, undefined) ? ready : left).push(condition);
+      if (this.#isReady(condition, undefined)) ready.push(condition.expression);
+      else left.push(condition);
     if (ready.length === 0) return;
     this.#conditionsLeft = left;
     this.#filter(ready);
@@ -481,27 +505,18 @@ class GrowingPlan {
   }
 
   /** Conditions left that read the node: each other one that is ready has been checked. */
-  #conditionsOf({ slot }: PatternNode): readonly Expression[] {
+  #conditionsOf({ slot }: PatternNode): readonly Condition[] {
     const left = this.#conditionsLeft;
     const known = this.#conditionsOfSlots.get(slot);
     if (known?.left === left) return known.found;
-    const found = left.filter((condition) => this.#slotsOf(condition).has(slot));
+    const found = left.filter(({ slots }) => slots.has(slot));
     this.#conditionsOfSlots.set(slot, { left, found });
     return found;
   }
 
-  #slotsOf(condition: Expression): ReadonlySet<Slot> {
-    let read = this.#slotsOfConditions.get(condition);
-    if (read === undefined) {
-      read = slotsRead(condition);
-      this.#slotsOfConditions.set(condition, read);
-    }
-    return read;
-  }
-
   /** Everything of the pattern that the condition reads is bound, or is about to be. */
-  #isReady(condition: Expression, next: Slot | undefined): boolean {
-    for (const slot of this.#slotsOf(condition)) {
+  #isReady({ slots }: Condition, next: Slot | undefined): boolean {
+    for (const slot of slots) {
       if (slot === next || this.#bound.has(slot)) continue;
       if (this.#isOfPattern(slot)) return false;
     }
