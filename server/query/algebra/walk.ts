@@ -368,6 +368,7 @@ export function slotsOfOutput(output: Output): readonly Slot[] {
 /** `a AND b AND c` as a list; anything else is a list of one. */
 export function conjunctsOf(predicate: Expression): readonly Expression[] {
   if (predicate.op !== 'And') return [predicate];
+  if (!predicate.operands.some(isAnd)) return predicate.operands;
   const conjuncts: Expression[] = [];
   const waiting: Expression[] = [predicate];
   for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
@@ -381,6 +382,10 @@ export function conjunctsOf(predicate: Expression): readonly Expression[] {
     }
   }
   return conjuncts;
+}
+
+function isAnd({ op }: Expression): boolean {
+  return op === 'And';
 }
 
 /** The inverse of `conjunctsOf`; undefined when there is nothing to check. */
