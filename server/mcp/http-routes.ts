@@ -62,7 +62,7 @@ export function mcpDoor(configuration: ConfigurationFile): McpDoor {
   };
   return {
     routes: [mcpPost(configuration, serverOf)],
-    resources: [configResource(configuration)],
+    resources: [configResource(configuration, serverOf)],
     owners: [
       {
         path: basePath + mcpPath,
@@ -235,7 +235,10 @@ function refuseConfigMethod(exchange: Exchange): void {
 
 const configurationSchema = { ...object({}), additionalProperties: true };
 
-function configResource(configuration: ConfigurationFile): Resource {
+function configResource(
+  configuration: ConfigurationFile,
+  serverOf: (door: Door) => McpServer,
+): Resource {
   return (scope, { door }, done) => {
     scope.get(
       configPath,
@@ -267,6 +270,8 @@ function configResource(configuration: ConfigurationFile): Resource {
       async ({ exchange, body: change }) => {
         try {
           const changed = await configuration.update(change);
+          // The modules of the tool server are loaded now and not by the first call.
+          if (configuration.current.enabled) serverOf(door);
           const message = `User '${exchange.principal.name}' changed the MCP configuration: ${[...change.keys()].join(', ').slice(0, 200)}`;
           door.events.report('INFO', 'Security', message, null, exchange.requestId);
           return changed;
