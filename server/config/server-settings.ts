@@ -115,6 +115,24 @@ export const serverPlugins = textSetting('server.plugins', {
   description: 'Plugins to start, name:class,name2',
   reload: 'restart',
 });
+export const serverReadThreads = integerSetting('server.readThreads', {
+  default: 0,
+  max: 64,
+  description:
+    'Threads for long reading statements beside the main one; started when they are needed',
+  reload: 'restart',
+});
+export const serverReadThreadMinWork = integerSetting('server.readThreadMinWork', {
+  default: 20,
+  description: 'Work that is expected of a statement that goes to a reader thread (ms); 0: whatever',
+  reload: 'restart',
+});
+export const serverReadThreadCacheSize = sizeSetting('server.readThreadCacheSize', {
+  default: 64 * MiB,
+  min: MiB,
+  description: 'Blocks, lists of edges and unique keys that all reader threads keep, together',
+  reload: 'restart',
+});
 export const serverMaxDatabases = integerSetting('server.maxDatabases', {
   default: 1000,
   min: 1,

@@ -37,6 +37,7 @@ import type { DatabaseStorage, ResultStream, RunOptions, Statement } from './ses
 import { StatementPipeline } from './statement/pipeline.ts';
 import type { DatabaseStatements } from './statement/database-statements.ts';
 import type { DatabaseSurroundings } from './surroundings.ts';
+import type { DatabaseThreads } from './threads/database-threads.ts';
 
 const insertOnly: ReadonlySet<Effect> = new Set<Effect>(['insert']);
 
@@ -53,6 +54,7 @@ export class Database implements OpenDatabase {
   readonly #statements: DatabaseStatements;
   readonly #replayKeys: ReplayKeys;
   readonly #replicated: ReplicatedLog | undefined;
+  readonly #threads: DatabaseThreads | undefined;
   #settingChanges: Promise<unknown> = Promise.resolve();
   #end: DatabaseEnd | undefined;
   #whenClosed: () => void = () => {};
@@ -67,6 +69,7 @@ export class Database implements OpenDatabase {
       readonly statements: DatabaseStatements;
       readonly changes: ChangeQueue;
       readonly replicated?: ReplicatedLog | undefined;
+      readonly threads?: DatabaseThreads | undefined;
     },
   ) {
     const { surroundings, own, state } = options;
@@ -82,6 +85,7 @@ export class Database implements OpenDatabase {
     const { settings } = surroundings;
     this.#replayKeys = readReplayKeys(options.engine, { settings, clock: runtime.clock });
     this.#replicated = options.replicated;
+    this.#threads = options.threads;
     const { views, globals } = options.statements;
     this.#replicated?.opened(
       new FollowedEntries({
@@ -112,6 +116,7 @@ export class Database implements OpenDatabase {
       requireOpen: () => this.#requireOpen(),
       limits: () => own.limits,
       snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,
+      threads: options.threads,
       runtime,
     });
     this.queue = new AsyncQueue({
@@ -306,6 +311,7 @@ export class Database implements OpenDatabase {
       await this.#statements.views.close();
       await this.state.close();
       await this.#replicated?.closing();
+      await this.#threads?.close();
       await this.engine.close();
     } catch (error) {
       log.error('database did not close cleanly', { database: this.name, reason: String(error) });

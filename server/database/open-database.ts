@@ -1,14 +1,32 @@
 import { haGroupCommitOfferTimeout } from '#config/cluster-settings.ts';
-import { serverEventBusQueueSize } from '#config/server-settings.ts';
-import { maxNameLength, typeDefaultBuckets } from '#config/settings.ts';
+import type { Settings } from '#config/effective-settings.ts';
+import {
+  serverEventBusQueueSize,
+  serverMaxSnapshotAge,
+  serverReadThreadCacheSize,
+  serverReadThreadMinWork,
+  serverReadThreads,
+} from '#config/server-settings.ts';
+import {
+  maxNameLength,
+  sqlPlanCacheSize,
+  storageMapSize,
+  storageMaxReaders,
+  typeDefaultBuckets,
+} from '#config/settings.ts';
+import type { Runtime } from '#core/runtime.ts';
+import type { StorageEngine } from '#storage/engine.ts';
 import { openDatabaseState } from '#transaction/database-state.ts';
 import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
 import { OwnCounters } from './catalogue/counters.ts';
+import type { DatabaseSettings } from './catalogue/database-settings.ts';
 import { readSettings } from './catalogue/stored-state.ts';
 import { ChangeQueue } from './events.ts';
 import { newMaintainer, openEngine } from './catalogue/open-engine.ts';
 import { Database } from './database.ts';
 import { DatabaseStatements } from './statement/database-statements.ts';
+import { DatabaseThreads } from './threads/database-threads.ts';
+import type { ReaderThreads } from './threads/reader-threads.ts';
 import type { DatabaseSurroundings } from './surroundings.ts';
 
 /** Opens the database in `path`. @throws DatabaseError `CorruptedRecord`, with nothing left open */
@@ -57,10 +75,42 @@ export async function openDatabase(
     });
     statements.state = state;
     if (replicated === undefined) statements.views.start();
-    const parts = { surroundings, own, engine, state, statements, changes, replicated };
+    const threads =
+      given.threads &&
+      databaseThreads(name, path, { ...given, own, engine, threads: given.threads });
+    const parts = { surroundings, own, engine, state, statements, changes, replicated, threads };
     return new Database(name, parts);
   } catch (error) {
     await engine.close();
     throw error;
   }
+}
+
+function databaseThreads(
+  name: string,
+  directory: string,
+  given: {
+    readonly threads: ReaderThreads;
+    readonly engine: StorageEngine;
+    readonly own: DatabaseSettings;
+    readonly settings: Settings;
+    readonly runtime: Runtime;
+  },
+): DatabaseThreads {
+  const { threads, engine, own, settings, runtime } = given;
+  return new DatabaseThreads({
+    threads,
+    engine,
+    clock: runtime.clock,
+    database: {
+      name,
+      directory,
+      cacheBytes: settings.get(serverReadThreadCacheSize) / settings.get(serverReadThreads),
+      mapSizeBytes: settings.get(storageMapSize),
+      readersMax: settings.get(storageMaxReaders),
+    },
+    planCountMax: () => own.values.get(sqlPlanCacheSize),
+    snapshotAgeMsMax: () => own.values.get(serverMaxSnapshotAge) * 1000,
+    workMsMin: settings.get(serverReadThreadMinWork),
+  });
 }

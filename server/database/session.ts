@@ -104,12 +104,25 @@ export interface ResultStream {
  * owns the buffer, so that heads, rows and tails of an answer share one; what it holds may be taken whenever `write` gave back.
  */
 export interface RowRenderer {
+  /** What makes a renderer of the same bytes in another thread; absent: rows are written here only. */
+  readonly form?: RowForm;
+  /** What a renderer of the same form has written elsewhere: all rows of the result, piece by piece. */
+  append?(bytes: Uint8Array): void;
   /** Bytes written and not yet taken. */
   readonly length: number;
   /** Writes one row. @returns false when it is long: nothing of it was written then */
   write(batch: ResultBatch, row: number): boolean;
   /** A long row: the bytes of `write`; gives back whenever there is a piece to be taken. */
   writeInPieces(batch: ResultBatch, row: number): Iterable<void>;
+}
+
+/** How rows are to look. Its meaning is that of the door which makes renderers. */
+export interface RowForm {
+  /** Items of a JSON array, or lines `{"record":...}`. */
+  readonly layout: 'list' | 'lines';
+  readonly typeHints: boolean;
+  /** Vertices carry their numbers of edges. */
+  readonly counts: boolean;
 }
 
 /**

@@ -14,6 +14,7 @@ import type { UserChanges } from './operations/change-user.ts';
 import type { ProgressRegistry } from './progress/progress-registry.ts';
 import type { TransactionSessions } from './session/sessions.ts';
 import type { StatementMeter } from './statement/meter.ts';
+import type { ReaderThreads } from './threads/reader-threads.ts';
 
 /** What all databases of a server share. */
 export interface DatabaseSurroundings {
@@ -33,6 +34,8 @@ export interface DatabaseSurroundings {
   readonly meter: StatementMeter;
   readonly scripts: ScriptEngine;
   readonly store: KeyValueStore;
+  /** Absent: all statements run in the main thread. */
+  readonly threads?: ReaderThreads | undefined;
   /** Of the server; absent: there are none. */
   readonly users?: UserChanges | undefined;
   /** The cluster; absent: this server alone writes its databases. */

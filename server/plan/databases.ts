@@ -40,6 +40,7 @@ export function databasesOn(
     users: security.users,
     languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
+    readerScript: new URL('./reader-thread.ts', import.meta.url),
     ...hooks,
     ...processMemory(),
   });

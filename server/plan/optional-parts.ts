@@ -25,5 +25,6 @@ export async function loadOptionalParts(): Promise<void> {
     import('#cluster/consensus-worker.ts'),
     import('#cluster/log-worker.ts'),
     import('#index/vector/graph-worker.ts'),
+    import('./reader-thread.ts'),
   ]);
 }

@@ -45,6 +45,8 @@ export interface StorageEngine {
   applied(): AppliedPosition;
   /** Everything that was applied before the call is durable here when it resolves, without any log. */
   checkpoint(): Promise<void>;
+  /** What `checkpoint` is expected to take, by the last one, in milliseconds; 0: there is nothing to be written. */
+  checkpointMs(): number;
   /**
    * Waits for changes under way. Snapshots must be closed before.
    */

@@ -550,6 +550,10 @@ export class LmdbEngine implements StorageEngine {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  checkpointMs(): number {
+    return this.#checkpointer.expectedMs;
+  }
+
   /** Resolves when nothing is under way, background deletions and checkpoints included. */
   async settled(): Promise<void> {
     while (this.#work !== undefined || this.#deletions !== undefined) {

@@ -20,6 +20,14 @@ export interface ServerMemoryOptions {
   readonly containerPercentMax?: number;
   /** Named in the refusal. */
   readonly percentSettingKey?: string;
+  /** Absent: nobody else counts for the same limit. */
+  readonly threads?: ThreadMemory;
+}
+
+/** What the statements of each thread hold, in memory that all threads see; each writes its own number. */
+export interface ThreadMemory {
+  readonly held: Float64Array;
+  readonly own: number;
 }
 
 /** Granted since the memory of the process was looked at; what grows in between must fit above the share. */
@@ -29,6 +37,8 @@ const lookEveryBytes = 1024 * 1024;
  * What all running statements hold together (limits.md 33). A number, not a measurement: operators announce what they keep,
  * so that the process refuses work before it dies of it. In a container the process is measured too: memory that was let go
  * of and not yet collected is in no account.
+ *
+ * Several threads share one limit: each sees what the others held a moment ago, so two that take at once may pass it by a step each.
  */
 export class ServerMemory {
   readonly bytesMax: number;
@@ -42,30 +52,33 @@ export class ServerMemory {
   }
 
   get usedBytes(): number {
-    return this.#used;
+    return this.#used + this.#elsewhere();
   }
 
   /** @throws DatabaseError `Busy` when all statements together would hold too much */
   take(bytes: number): void {
-    if (this.#used + bytes > this.bytesMax) {
+    const used = this.#used + this.#elsewhere();
+    if (used + bytes > this.bytesMax) {
       throw new DatabaseError(
         'Busy',
-        `the ${this.#options.what ?? 'statements'} running now hold ${this.#used} bytes, ${bytes} more would pass ${this.#options.settingKey} (${this.bytesMax})`,
+        `the ${this.#options.what ?? 'statements'} running now hold ${used} bytes, ${bytes} more would pass ${this.#options.settingKey} (${this.bytesMax})`,
       );
     }
     this.#sinceLook += bytes;
     if (this.#sinceLook >= lookEveryBytes) this.#look();
     this.#used += bytes;
+    this.#publish();
   }
 
   /** Counts what is held already and cannot be refused any more: uncommitted writes of sessions between their statements. */
   note(bytes: number): void {
     this.#used += bytes;
+    this.#publish();
   }
 
   /** @throws DatabaseError `Busy` when more is held than may be */
   requireRoom(): void {
-    if (this.#used > this.bytesMax) this.take(1);
+    if (this.usedBytes > this.bytesMax) this.take(1);
   }
 
   #look(): void {
@@ -84,6 +97,21 @@ export class ServerMemory {
 
   give(bytes: number): void {
     this.#used -= bytes;
+    this.#publish();
+  }
+
+  #publish(): void {
+    const { threads } = this.#options;
+    if (threads !== undefined) threads.held[threads.own] = this.#used;
+  }
+
+  #elsewhere(): number {
+    const { threads } = this.#options;
+    if (threads === undefined) return 0;
+    const { held, own } = threads;
+    let sum = 0;
+    for (let at = 0; at < held.length; at += 1) if (at !== own) sum += held[at] as number;
+    return sum;
   }
 }
 

@@ -16,6 +16,11 @@ export class RecordGuard {
     this.#database = database;
   }
 
+  /** Whether the caller may read all records, whatever their type. */
+  readsAll(who: Principal): boolean {
+    return this.#rightsOf(who) === undefined;
+  }
+
   /** What a statement of the caller may read of a view. */
   guarded(view: ReadView, who: Principal): ReadView {
     const rights = this.#rightsOf(who);

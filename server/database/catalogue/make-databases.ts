@@ -43,6 +43,8 @@ import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
 import { TransactionSessions } from '../session/sessions.ts';
 import { KeyValueStore } from '../key-value/key-value-store.ts';
 import { type SlowStatementReport, StatementMeter } from '../statement/meter.ts';
+import { makeThreads, threadMemory } from '../threads/make-threads.ts';
+import type { ReaderThreads } from '../threads/reader-threads.ts';
 
 export interface ServerDatabasesOptions {
   /** Holds one directory per database; made when it is missing. */
@@ -57,6 +59,8 @@ export interface ServerDatabasesOptions {
   readonly heapBytesMax: number;
   /** Of the process, where it has a limit. */
   readonly container?: ContainerMemory | undefined;
+  /** The program of a reader thread; absent: there are none. */
+  readonly readerScript?: URL | undefined;
   /** Where backups and exports go; below `directory` when absent. */
   readonly paths?: OperationPaths;
   /** Ids of transaction sessions; in a cluster they tell who owns them. */
@@ -80,6 +84,7 @@ export interface ServerDatabases {
   readonly progress: ProgressRegistry;
   readonly meter: StatementMeter;
   readonly operations: ServerOperations;
+  readonly threads: ReaderThreads | undefined;
   /** Transient keys. */
   readonly store: KeyValueStore;
   /** @throws DatabaseError `DatabaseNotFound`, `DatabaseClosed`, `DatabaseInstalling` */
@@ -104,7 +109,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const counters = newCounters();
   const meter = makeMeter(runtime.clock, settings, log);
   const store = makeStore(settings, () => databases);
-  const memory = makeMemory(options);
+  const { memory, threads } = makeMemory(options, active);
   const sessions = makeSessions(runtime, memory, options);
   const opened = new Set<Database>();
   const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
@@ -136,6 +141,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     operations,
     store,
     scripts: makeScripts(options),
+    threads,
   };
   const openAt = (name: string, directory: string) =>
     openDatabase(name, directory, { ...surroundings, replication: undefined });
@@ -169,7 +175,7 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
     log,
   });
   const operated = (name: string) => openedDatabase(databases.open(name), opened);
-  return { databases, active, progress, meter, operations, store, operated, openAt };
+  return { databases, active, progress, meter, operations, threads, store, operated, openAt };
 }
 
 /** Of a container's memory, the largest heap of a process that runs scripts: it has some 45 MiB beside it. */
@@ -207,15 +213,22 @@ function pathsBelow(directory: string): OperationPaths {
   };
 }
 
-/** Of statements, and of transactions that are open between them. */
-function makeMemory({ settings, container, heapBytesMax }: ServerDatabasesOptions): ServerMemory {
-  return new ServerMemory({
-    bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(heapBytesMax / 2),
+/** Of statements, and of transactions that are open between them; the threads count for it, too. */
+function makeMemory(
+  options: ServerDatabasesOptions,
+  active: ActiveStatements,
+): { readonly memory: ServerMemory; readonly threads: ReaderThreads | undefined } {
+  const { settings, container } = options;
+  const held = threadMemory(settings);
+  const memory = new ServerMemory({
+    bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
+    threads: held,
     settingKey: serverQueryMaxMemory.key,
     container,
     containerPercentMax: settings.get(serverMaxContainerMemory),
     percentSettingKey: serverMaxContainerMemory.key,
   });
+  return { memory, threads: makeThreads({ ...options, bytesMax: memory.bytesMax, held, active }) };
 }
 
 function makeSessions(

@@ -86,6 +86,8 @@ export class CompiledStatement {
   readonly readNames: readonly string[];
   /** One per column; a single one for shape `value`. */
   readonly outputSlots: readonly Slot[];
+  /** It has moved to a reader thread and was not short there: it begins in one. */
+  isLong = false;
   readonly #instantiate: () => PlanInstance;
   readonly #describe: () => () => PlanInstance;
   #instantiateDescribed: (() => PlanInstance) | undefined;
@@ -152,6 +154,11 @@ export class CompiledStatement {
   isStale(view: ReadView): boolean {
     this.#executionCount += 1;
     return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale(view);
+  }
+
+  /** By the estimate that EXPLAIN of openCypher shows. */
+  expectedMs(view: ReadView): number {
+    return this.#estimates(view)(this.program.plan).cost / 1000;
   }
 
   /** Operators and context for one execution: those of an execution that is over, when there are some. */

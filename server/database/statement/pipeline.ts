@@ -35,6 +35,7 @@ import { isQuery, mayChange, requireOneTransaction } from './may-change.ts';
 import { abbreviated, isConflict, isRefusal } from './refusals.ts';
 import { lacksTypes, makeTypes } from './missing-types.ts';
 import { StatementWatch } from '../bounds/statement-watch.ts';
+import type { DatabaseThreads } from '../threads/database-threads.ts';
 
 // The one path of every statement:
 //
@@ -69,6 +70,8 @@ export interface PipelineOptions extends OperationRoom {
   readonly log: Log;
   /** `service.server.maxSnapshotAge`, milliseconds. */
   readonly snapshotAgeMsMax: () => number;
+  /** Where long reading statements may go on. */
+  readonly threads?: DatabaseThreads | undefined;
   /** Its `yield` is fair among statements. */
   readonly runtime: Runtime;
 }

@@ -9,7 +9,7 @@ import { KeptRows } from './kept-rows.ts';
 import { StatementMemory, type ServerMemory } from '../bounds/memory-accounts.ts';
 import { PlanExecution } from './plan-execution.ts';
 import type { RecordGuard } from '../bounds/record-guard.ts';
-import { FinishedResult, type ResultFacts, StreamingResult } from './results.ts';
+import { FinishedResult, type MoveOn, type ResultFacts, StreamingResult } from './results.ts';
 import type {
   ExplainedPlan,
   ResultBatch,
@@ -19,6 +19,7 @@ import type {
 } from '../session.ts';
 import type { LostAttempts } from '../attempt/lost-attempts.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
+import type { DatabaseThreads } from '../threads/database-threads.ts';
 import type { StatementWatch } from '../bounds/statement-watch.ts';
 import { warningsOf } from './statement-warnings.ts';
 import { takenRows } from './taken-rows.ts';
@@ -65,6 +66,8 @@ export class PlanRuns {
   readonly #runtime: Runtime;
   readonly #requireOpen: () => void;
   readonly #guard: RecordGuard;
+  readonly #threads: DatabaseThreads | undefined;
+  readonly #areAllLong: boolean;
 
   /** @param surroundings `requireOpen` throws when the database was closed or dropped */
   constructor(surroundings: {
@@ -72,15 +75,20 @@ export class PlanRuns {
     readonly runtime: Runtime;
     readonly requireOpen: () => void;
     readonly guard: RecordGuard;
+    /** Where long reading statements may go on; absent: nowhere else. */
+    readonly threads?: DatabaseThreads | undefined;
   }) {
     this.#memory = surroundings.memory;
     this.#runtime = surroundings.runtime;
     this.#requireOpen = surroundings.requireOpen;
     this.#guard = surroundings.guard;
+    this.#threads = surroundings.threads;
+    this.#areAllLong = surroundings.threads?.takesAll === true;
   }
 
   /**
-   * A reading statement: its first slice at once. If that was all, the rows are complete, else pulling them drives the rest.
+   * A reading statement: its first slice at once. If that was all, the rows are complete, else pulling them drives the rest, here
+   * or, when it is expected to be long, in another thread.
    */
   read(
     compiled: CompiledStatement,
@@ -92,11 +100,19 @@ export class PlanRuns {
     const { execution } = opened;
     try {
       const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
-      const first = execution.pullNow();
+      const isLong = compiled.isLong || this.#areAllLong;
+      const first = isLong ? this.#firstOfLong(opened, order, scope) : execution.pullNow();
       if (execution.hasEnded) {
         this.#close(opened);
         return new FinishedResult(facts, first, scope.view, scope.settle);
       }
+      let isHere = true;
+      const leave = (error: unknown): void => {
+        if (!isHere) return;
+        isHere = false;
+        this.#close(opened);
+        scope.settle(error);
+      };
       return new StreamingResult(facts, {
         execution,
         first,
@@ -105,15 +121,35 @@ export class PlanRuns {
         told: (error) => withPlace(error, compiled.program.source),
         end: (error) => {
           order.watch.finish();
-          this.#close(opened);
-          scope.settle(error);
+          leave(error);
         },
+        move: this.#mover(opened, order, scope, () => leave(undefined)),
       });
     } catch (error) {
       this.#close(opened);
       scope.settle(error);
       throw withPlace(error, compiled.program.source);
     }
+  }
+
+  /** Another thread may run it from its beginning. */
+  #firstOfLong({ compiled, execution }: Opened, order: Order, { view }: Scope): ResultBatch {
+    const isMoved = this.#threads?.staysFor({ compiled, order, view }) === undefined;
+    return isMoved ? noRows : execution.pullNow();
+  }
+
+  /** Undefined when the statement cannot go on elsewhere. */
+  #mover(
+    { compiled, explain }: Opened,
+    order: Order,
+    { view, transaction }: Scope,
+    moved: () => void,
+  ): MoveOn | undefined {
+    const threads = this.#threads;
+    if (threads === undefined || explain !== undefined || transaction !== undefined)
+      return undefined;
+    if (!this.#guard.readsAll(order.options.principal)) return undefined;
+    return (move, here) => threads.rows({ compiled, order, view }, { ...move, moved }, here);
   }
 
   /** A statement whose rows are given when it is over: one that writes in a session, PROFILE of a reading one. */
@@ -279,6 +315,7 @@ function withStats(facts: ResultFacts, { compiled, instance }: Opened): ResultFa
   return containsUpdates ? { ...facts, stats: { ...statistics, containsUpdates } } : facts;
 }
 
+const noRows: ResultBatch = { rowCount: 0, values: [] };
 const noColumns = { kind: 'columns', names: [] } as const;
 
 export function isProfile(compiled: CompiledStatement): boolean {

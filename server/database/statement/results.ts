@@ -5,6 +5,7 @@ import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ActiveStatement } from '../bounds/active-statements.ts';
 import { type PlanExecution, rowsPerBatch } from './plan-execution.ts';
 import { RenderedBatches } from './rendered-rows.ts';
+import type { ChosenRows, Move } from '../threads/moved-rows.ts';
 import type {
   ExplainedPlan,
   LeavingEdges,
@@ -139,6 +140,12 @@ export class FinishedResult implements ResultStream {
   }
 }
 
+/** Lets a statement go on elsewhere, or by `here`; undefined: here. */
+export type MoveOn = (
+  move: Omit<Move, 'moved'>,
+  here: () => RenderedRows,
+) => ChosenRows | undefined;
+
 /** Rows of a reading statement that goes on while they are taken: pulling is what drives it. */
 export class StreamingResult implements ResultStream {
   readonly shape: ResultShape;
@@ -152,6 +159,8 @@ export class StreamingResult implements ResultStream {
   readonly #active: ActiveStatement;
   readonly #end: (error: unknown) => void;
   readonly #told: (error: unknown) => unknown;
+  readonly #move: MoveOn | undefined;
+  #chosen: ChosenRows | undefined;
   #first: ResultBatch | undefined;
   #isEnded = false;
 
@@ -169,6 +178,7 @@ export class StreamingResult implements ResultStream {
       end: (error: unknown) => void;
       /** The error as the client is told of it. */
       told: (error: unknown) => unknown;
+      move?: MoveOn | undefined;
     },
   ) {
     this.#facts = facts;
@@ -181,6 +191,7 @@ export class StreamingResult implements ResultStream {
     this.#active = options.active;
     this.#end = options.end;
     this.#told = options.told;
+    this.#move = options.move;
     // What it holds is let go of as soon as somebody ends it, also while nobody pulls; the next pull throws the reason.
     this.#active.onEnd(() => this.#finish(undefined));
   }
@@ -206,7 +217,11 @@ export class StreamingResult implements ResultStream {
   }
 
   rendered(renderer: RowRenderer, rowCountMax: number): RenderedRows {
-    return new RenderedBatches(this, renderer, rowCountMax);
+    const here = () => new RenderedBatches(this, renderer, rowCountMax);
+    const check = () => this.#active.check();
+    const failed = (error: unknown) => this.#finish(error);
+    this.#chosen = this.#move?.({ renderer, rowCountMax, check, failed }, here);
+    return this.#chosen ?? here();
   }
 
   close(): void {
@@ -214,13 +229,15 @@ export class StreamingResult implements ResultStream {
   }
 
   summary(): ResultSummary {
-    return summaryOf(this.#facts);
+    const index = this.#chosen?.index;
+    return summaryOf(index === undefined ? this.#facts : { ...this.#facts, index });
   }
 
   #finish(error: unknown): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#first = undefined;
+    this.#chosen?.close();
     this.#end(error);
     this.whenClosed?.();
   }

@@ -11,8 +11,6 @@ import { pieceBytes } from './json-pieces.ts';
 import { JsonWriter } from './json-writer.ts';
 import { GraphCollector } from '../serializers/graph.ts';
 import { JsonRowRenderer } from '../serializers/json-row-renderer.ts';
-import { recordSerializer } from '../serializers/record.ts';
-import { bareFrame } from '../serializers/row-serializer.ts';
 import { echoSession, limitOf, start, warningsOf } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 
@@ -292,17 +290,12 @@ class JsonAnswer {
 
   #rowsInto(writer: JsonWriter): JsonRowRenderer {
     const { serializer, fields, exchange } = this.#run;
-    const options = {
-      frame: bareFrame,
+    const form = {
+      layout: 'list',
       typeHints: fields.typeHints === true,
-      counts: serializer === 'record' ? undefined : this.#stream.records,
-    };
-    const { shape } = this.#stream;
-    return new JsonRowRenderer(
-      writer,
-      recordSerializer(shape, options, exchange.door.templates),
-      'list',
-    );
+      counts: serializer !== 'record',
+    } as const;
+    return new JsonRowRenderer(writer, form, this.#stream, exchange.door.templates);
   }
 
   #openEnvelope(writer: JsonWriter, bracket: string): void {

@@ -7,8 +7,6 @@ import { badRequest } from './errors.ts';
 import { pieceBytes } from './json-pieces.ts';
 import { LineSink } from './line-sink.ts';
 import { JsonRowRenderer } from '../serializers/json-row-renderer.ts';
-import { recordSerializer } from '../serializers/record.ts';
-import { lineFrame } from '../serializers/row-serializer.ts';
 import { limitOf, start, warningsOf } from './statement-run.ts';
 import type { StatementRun } from './statement-run.ts';
 import { type RowLimit, tooManyRows } from './answer-limit.ts';
@@ -65,15 +63,15 @@ class LineAnswer {
     this.#stream = stream;
     this.#lines = lines;
     this.#startedMs = run.exchange.door.runtime.clock.monotonicMs();
-    const options = {
-      frame: lineFrame,
+    const form = {
+      layout: 'lines',
       typeHints: run.fields.typeHints === true,
-      counts: run.serializer === 'record' ? undefined : stream.records,
-    };
-    const serializer = recordSerializer(stream.shape, options, run.exchange.door.templates);
+      counts: run.serializer !== 'record',
+    } as const;
     this.#limit = limitOf(run, stream);
     const { cap, ceiling } = this.#limit;
-    const rows = new JsonRowRenderer(lines.writer, serializer, 'lines');
+    const { templates } = run.exchange.door;
+    const rows = new JsonRowRenderer(lines.writer, form, stream, templates);
     this.#rows = stream.rendered(rows, Math.min(cap, ceiling));
   }
 

@@ -1,23 +1,48 @@
-import type { ResultBatch, RowRenderer } from '#database/session.ts';
+import type {
+  RecordLookup,
+  ResultBatch,
+  ResultShape,
+  RowForm,
+  RowRenderer,
+} from '#database/session.ts';
 import { type JsonWriter, longRow } from '../answer/json-writer.ts';
-import type { RowSerializer } from './row-serializer.ts';
+import { type ColumnTemplates, recordSerializer } from './record.ts';
+import { bareFrame, lineFrame, type RowSerializer } from './row-serializer.ts';
 
 const comma = 44;
 
 /** Rows above this many bytes are written in pieces, with turns for others between them. */
 const longRowBytes = 1024 * 1024;
 
+/** The rows of a result. */
+interface FormedRows {
+  readonly shape: ResultShape;
+  /** Asked for numbers of edges, where the form wants them. */
+  readonly records: RecordLookup;
+}
+
 /** Rows of JSON behind what a writer holds: the items of a list, or lines, which nothing separates. */
 export class JsonRowRenderer implements RowRenderer {
+  readonly form: RowForm;
   readonly #writer: JsonWriter;
   readonly #serializer: RowSerializer;
   readonly #isList: boolean;
   #isFirst = true;
 
-  constructor(writer: JsonWriter, serializer: RowSerializer, layout: 'list' | 'lines') {
+  constructor(writer: JsonWriter, form: RowForm, rows: FormedRows, templates: ColumnTemplates) {
+    this.form = form;
     this.#writer = writer;
-    this.#serializer = serializer;
-    this.#isList = layout === 'list';
+    this.#isList = form.layout === 'list';
+    const options = {
+      frame: this.#isList ? bareFrame : lineFrame,
+      typeHints: form.typeHints,
+      counts: form.counts ? rows.records : undefined,
+    };
+    this.#serializer = recordSerializer(rows.shape, options, templates);
+  }
+
+  append(bytes: Uint8Array): void {
+    this.#writer.raw(bytes);
   }
 
   get length(): number {

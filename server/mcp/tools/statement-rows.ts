@@ -8,8 +8,7 @@ import { pieceBytes } from '#http/answer/json-pieces.ts';
 import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
 import { statementParameters } from '#http/request/typed-parameters.ts';
 import { JsonRowRenderer } from '#http/serializers/json-row-renderer.ts';
-import { ColumnTemplates, recordSerializer } from '#http/serializers/record.ts';
-import { bareFrame } from '#http/serializers/row-serializer.ts';
+import { ColumnTemplates } from '#http/serializers/record.ts';
 import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import { decoded, type Pieces } from '../protocol/long-json.ts';
 import { ToolFailure } from './tool-failure.ts';
@@ -17,6 +16,7 @@ import { tellRows, type ToolCall } from './tool.ts';
 
 const names = new NameCache();
 const templates = new ColumnTemplates();
+const rowForm = { layout: 'list', typeHints: false, counts: false } as const;
 /** Some 100 microseconds of ordinary rows. */
 const rowsPerCheck = 16;
 const firstCapacity = 1024;
@@ -55,10 +55,8 @@ export async function jsonRows(call: ToolCall, statement: ToolStatement): Promis
   const stream = await started(call, { ...statement, rowCountMax: most });
   try {
     const writer = new JsonWriter(database.formats(), firstCapacity, names);
-    const options = { frame: bareFrame, typeHints: false, counts: undefined };
-    const serializer = recordSerializer(stream.shape, options, templates);
     const bytesMax = call.server.settings.get(mcpMaxResultSize);
-    const rows = stream.rendered(new JsonRowRenderer(writer, serializer, 'list'), most);
+    const rows = stream.rendered(new JsonRowRenderer(writer, rowForm, stream, templates), most);
     const slices = new SliceTimer(call.server.runtime);
     writer.ascii('[');
     await writeAll(rows, slices, () => requireRoom(writer, bytesMax));

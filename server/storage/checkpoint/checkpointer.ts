@@ -66,6 +66,12 @@ export class Checkpointer {
     return this.#running !== undefined;
   }
 
+  /** What `all` is expected to take; 0: nothing is to be written. */
+  get expectedMs(): number {
+    const isClean = this.#options.readers.layer.isEmpty && this.#frozen === undefined;
+    return isClean ? 0 : this.#tookMs;
+  }
+
   /** A commit has written to the overlay. */
   changed(): void {
     const { readers, timers } = this.#options;

@@ -40,7 +40,7 @@ export interface PinnedState {
 
 /** What views of one database share. */
 export interface ViewServices {
-  readonly engine: StorageEngine;
+  readonly engine: Pick<StorageEngine, 'shapes' | 'labels'>;
   /** The keys of an index; made once per definition. */
   readonly keysOf: (index: IndexDefinition) => IndexKeys;
   /** What searches keep. */
@@ -56,7 +56,7 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   snapshot: StorageSnapshot;
   /** The unique keys of the transaction's own records, once it writes. */
   claims: UniqueClaims | undefined;
-  readonly #engine: StorageEngine;
+  readonly #engine: ViewServices['engine'];
   readonly #keysOf: (index: IndexDefinition) => IndexKeys;
   readonly #searchMemory: SearchMemory;
   readonly #overlay: Overlay;

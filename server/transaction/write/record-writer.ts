@@ -22,7 +22,7 @@ import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { KeySource } from '#index/ordered/index-keys.ts';
-import type { Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { Direction, StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import { notPatchable, type RowPatcher, sameRow } from '#storage/format/row-patch.ts';
 import { RowRecord } from '#storage/format/row-record.ts';
 import type { BucketSelector } from './bucket-selector.ts';
@@ -44,6 +44,7 @@ import type { WriteRules, WriteRuleBook } from './write-rules.ts';
 
 /** What the writes of all transactions of a database share. */
 export interface WriteServices extends ViewServices {
+  readonly engine: StorageEngine;
   readonly positions: PositionAllocator;
   readonly buckets: BucketSelector;
   readonly patcher: RowPatcher;

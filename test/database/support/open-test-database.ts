@@ -17,6 +17,7 @@ import type { ProgressRegistry } from '#database/progress/progress-registry.ts';
 import type { ServerOperations } from '#database/operations/server-operations.ts';
 import type { ResultStream, RunOptions } from '#database/session.ts';
 import type { StatementMeter } from '#database/statement/meter.ts';
+import type { ReaderThreads } from '#database/threads/reader-threads.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -31,6 +32,8 @@ export interface TestDatabase {
   readonly meter: StatementMeter;
   readonly operations: ServerOperations;
   readonly database: Database;
+  /** With setting `server.readThreads`. */
+  readonly threads: ReaderThreads | undefined;
   /** Transient keys. */
   readonly store: KeyValueStore;
   /** As `run`, on another database of the same server. */
@@ -74,6 +77,8 @@ export interface TestDatabaseOptions {
   readonly runtime?: Runtime;
   readonly authorizer?: Authorizer;
   readonly log?: Log;
+  /** Another program of reader threads. */
+  readonly readerScript?: URL;
   readonly users?: UserChanges;
   /** The database is a member of a cluster. */
   readonly cluster?: TestCluster;
@@ -92,21 +97,26 @@ export const root: Principal = { name: 'root', isRoot: true, via: 'password' };
 
 const everything: Authorizer = { require() {}, canAccess: () => true, canRead: () => true };
 
+const defaults = {
+  runtime: systemRuntime,
+  log: silentLog,
+  authorizer: everything,
+  languages: new LanguageRegistry(languageFrontends),
+  serverVersion: '0.0.0-test',
+  heapBytesMax: 2 * 1024 ** 3,
+  readerScript: new URL('../../../server/plan/reader-thread.ts', import.meta.url),
+} as const;
+
 /** Opens the database `test` on an empty directory, which `close` deletes. */
 export async function openTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const directory = mkdtempSync(join(tmpdir(), 'polyad-test-'));
   const start = async () => {
     const made = makeDatabases({
+      ...defaults,
+      ...options,
       directory,
       settings: new Settings(withPrefix(options.settings ?? {})),
-      runtime: options.runtime ?? systemRuntime,
-      log: options.log ?? silentLog,
-      authorizer: options.authorizer ?? everything,
-      languages: new LanguageRegistry(languageFrontends),
-      serverVersion: '0.0.0-test',
-      heapBytesMax: 2 * 1024 ** 3,
       replication: options.cluster?.replication,
-      users: options.users,
     });
     await made.databases.start();
     await options.cluster?.begin(made.databases);
@@ -146,6 +156,9 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     },
     get progress() {
       return made.progress;
+    },
+    get threads() {
+      return made.threads;
     },
     get operations() {
       return made.operations;

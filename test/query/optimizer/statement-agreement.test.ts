@@ -4,6 +4,11 @@ import { DatabaseError } from '#core/errors.ts';
 import { rules } from '#query/optimizer/rules.ts';
 import { printRows } from '#test/query/support/print-rows.ts';
 import {
+  randomGraphIndexes,
+  randomGraphRecords,
+  randomGraphSchema,
+} from '#test/query/support/random-graph.ts';
+import {
   RandomStatements,
   type StatementKind,
   statementParameters,
@@ -17,42 +22,6 @@ const count = Number(process.env['COUNT'] ?? 60);
 const seed = Number(process.env['SEED'] ?? 20261122);
 const noWrites: readonly string[] = [];
 const allRules = rules.map((rule) => rule.name);
-
-const schema = [
-  'CREATE VERTEX TYPE P BUCKETS 2',
-  'CREATE VERTEX TYPE S EXTENDS P',
-  'CREATE VERTEX TYPE SS EXTENDS S',
-  'CREATE VERTEX TYPE Q',
-  'CREATE EDGE TYPE K',
-  'CREATE EDGE TYPE L EXTENDS K',
-  'CREATE EDGE TYPE U UNIDIRECTIONAL',
-  ...['a INTEGER', 'b STRING', 'c DOUBLE', 'd DATE', 'x INTEGER', 'y INTEGER', 'id INTEGER'].map(
-    (property) => `CREATE PROPERTY P.${property}`,
-  ),
-  'CREATE PROPERTY P.tags LIST OF STRING',
-  'CREATE PROPERTY P.link LINK',
-  'CREATE PROPERTY P.m MAP',
-  'CREATE PROPERTY Q.a INTEGER',
-  'CREATE PROPERTY Q.b STRING',
-  'CREATE PROPERTY K.w INTEGER',
-];
-
-const indexes = [
-  'P (id) UNIQUE',
-  'P (a) NOTUNIQUE',
-  'P (b) NOTUNIQUE',
-  'P (c) NOTUNIQUE NULL_STRATEGY INDEX',
-  'P (d) NOTUNIQUE',
-  'P (x, y) NOTUNIQUE',
-  'P (x, y, a) NOTUNIQUE NULL_STRATEGY INDEX',
-  'P (link) NOTUNIQUE',
-  'P (m BY KEY) NOTUNIQUE',
-  'P (m BY VALUE) NOTUNIQUE',
-  'S (a) NOTUNIQUE',
-  'Q (a) NOTUNIQUE',
-  'Q (b) UNIQUE_HASH',
-  'K (w) NOTUNIQUE',
-].map((index) => `CREATE INDEX ON ${index}`);
 
 for (const kind of ['select', 'match', 'traverse', 'write'] as const)
   test(`${count} random statements give the same rows whatever finds them: ${kind}`, async () => {
@@ -72,8 +41,8 @@ test(`${count} random statements do so in a transaction that has written`, async
 });
 
 async function compare(kind: StatementKind, before: readonly string[]): Promise<void> {
-  await using indexed = await filled([...schema, ...indexes]);
-  await using bare = await filled(schema);
+  await using indexed = await filled([...randomGraphSchema, ...randomGraphIndexes]);
+  await using bare = await filled(randomGraphSchema);
   const statements = new RandomStatements(seed);
   for (let at = 0; at < count; at += 1) {
     const text = statements.next(kind);
@@ -132,33 +101,6 @@ function sorted(rows: string): string {
 
 async function filled(definitions: readonly string[]): Promise<SqlDatabase> {
   const db = await SqlDatabase.open();
-  for (const text of definitions) await db.run(text);
-  const values = new RandomStatements(1);
-  const lists = ['[]', "['t']", "['t', 'u']", "['u', 'u', 'v']"];
-  for (let id = 0; id < 36; id += 1) {
-    const given = [
-      `a = ${values.below(9)}`,
-      `b = '${values.pick(['u', 'v', 'uv', 'w', 'U', '5'])}'`,
-      `c = ${values.below(12) / 4}`,
-      `d = '2024-01-0${1 + values.below(9)}'`,
-      `x = ${values.below(4)}`,
-      `y = ${values.below(5)}`,
-      `tags = ${values.pick(lists)}`,
-      `link = #1:${values.below(5)}`,
-      `m = {'k${values.below(3)}': ${values.below(3)}}`,
-    ].filter(() => values.below(5) > 0);
-    await db.run(
-      `INSERT INTO ${values.pick(['P', 'P', 'S', 'SS'])} SET ${[`id = ${id}`, ...given].join(', ')}`,
-    );
-  }
-  for (let at = 0; at < 8; at += 1) await db.run(`INSERT INTO Q SET a = ${at % 5}, b = 'q${at}'`);
-  for (let at = 0; at < 90; at += 1) {
-    const end = values.below(5) === 0 ? `Q WHERE b = 'q${values.below(8)}'` : '';
-    const to = end === '' ? `P WHERE id = ${values.below(36)}` : end;
-    await db.run(
-      `CREATE EDGE ${values.pick(['K', 'K', 'L', 'U'])} FROM (SELECT FROM P WHERE id = ${values.below(36)}) TO (SELECT FROM ${to}) SET w = ${values.below(6)}`,
-    );
-  }
-  await db.run('DELETE FROM P WHERE id = 17');
+  for (const text of [...definitions, ...randomGraphRecords()]) await db.run(text);
   return db;
 }
