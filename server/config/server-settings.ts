@@ -124,7 +124,8 @@ export const serverReadThreads = integerSetting('server.readThreads', {
 });
 export const serverReadThreadMinWork = integerSetting('server.readThreadMinWork', {
   default: 20,
-  description: 'Work that is expected of a statement that goes to a reader thread (ms); 0: whatever',
+  description:
+    'Work that is expected of a statement that goes to a reader thread (ms); 0: whatever',
   reload: 'restart',
 });
 export const serverReadThreadCacheSize = sizeSetting('server.readThreadCacheSize', {

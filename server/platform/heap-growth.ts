@@ -1,4 +1,5 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { isMainThread } from 'node:worker_threads';
 import { takesShortcut } from './shortcuts.ts';
 
 /**
@@ -17,7 +18,8 @@ let workCount = 0;
 
 /** Long work begins: the heap may grow further than the platform lets it. @returns to be called when it is over */
 export function letHeapGrow(): () => void {
-  if (!takesShortcut('heap-growth')) return () => {};
+  // The share is one for all heaps of the process; the main thread reckons it by its own, which is the largest.
+  if (!isMainThread || !takesShortcut('heap-growth')) return () => {};
   workCount += 1;
   if (workCount === 1) {
     const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();

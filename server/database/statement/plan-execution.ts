@@ -74,6 +74,8 @@ export class PlanExecution {
   #pullsPerLook = 1;
   #pullsToLook: number;
   #hasLooked = false;
+  /** Slices that are over. */
+  #sliceCount = 0;
 
   constructor(options: PlanExecutionOptions) {
     this.#root = options.root;
@@ -91,6 +93,11 @@ export class PlanExecution {
   /** True after the last row: what was pulled so far is all there is. */
   get hasEnded(): boolean {
     return this.#state === 'ended' && this.#failure === undefined;
+  }
+
+  /** It has worked for so long, roughly. */
+  get workedMs(): number {
+    return this.#sliceCount * sliceMs;
   }
 
   /**
@@ -281,6 +288,7 @@ export class PlanExecution {
   }
 
   async #yield(): Promise<void> {
+    this.#sliceCount += 1;
     await this.#timers.yield();
     this.#newSlice();
   }

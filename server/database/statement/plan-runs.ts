@@ -110,6 +110,7 @@ export class PlanRuns {
       const leave = (error: unknown): void => {
         if (!isHere) return;
         isHere = false;
+        if (this.#threads?.isWorth(execution.workedMs) === true) compiled.isLong = true;
         this.#close(opened);
         scope.settle(error);
       };

@@ -46,6 +46,11 @@ export class DatabaseThreads {
     this.#database = { ...options.database, key: options.threads.newKey() };
   }
 
+  /** Whether a statement of so much work is better off in a thread: its estimate may have been too low. */
+  isWorth(workMs: number): boolean {
+    return workMs >= this.#options.workMsMin;
+  }
+
   /** Even short statements move. */
   get takesAll(): boolean {
     return this.#options.workMsMin === 0;

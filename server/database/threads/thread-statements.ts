@@ -63,9 +63,9 @@ class Running {
     this.#taken?.();
   }
 
-  /** Resolves when there is room for one more message, or nobody wants it. */
-  async room(): Promise<void> {
-    while (this.#underWay >= rowMessagesMax && !this.abort.signal.aborted) {
+  /** Resolves when there is room for one more message, or for a long one, which goes alone, or nobody wants it. */
+  async room(messagesMax = rowMessagesMax): Promise<void> {
+    while (this.#underWay >= messagesMax && !this.abort.signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#taken = resolve;
       });
@@ -188,7 +188,7 @@ export class ThreadStatements {
           if (pause === 'end') break;
           if (pause === 'long') {
             if (buffer.renderer.length > 0) send(message(false));
-            await running.room();
+            await running.room(1);
             for (const _ of rows.longRow()) await this.#runtime.timers.yield();
             send(message(true));
           }
