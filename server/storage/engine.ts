@@ -179,6 +179,8 @@ export interface IndexDeriver {
   isIndexed(type: TypeId): boolean;
   /** Whether any index is of texts, of which one may have a million entries. Absent: none is. */
   hasTexts?(): boolean;
+  /** Whether entries of any index lie in chunks. Absent: of none. */
+  hasChunks?(): boolean;
   /** Whether such an index changes by more entries than one turn of the event loop may write. Reads the values. */
   derivesMuch?(before: StoredRecord | undefined, after: StoredRecord | undefined): boolean;
   /**

@@ -22,6 +22,7 @@ export class OrderedIndexMaintainer implements IndexDeriver {
   readonly #decodeCatalog: (document: Uint8Array) => Catalog;
   #catalog: Catalog | undefined;
   #hasTexts = false;
+  #hasChunks = false;
   readonly #byType = new Map<TypeId, readonly Maintained[]>();
   readonly #byIndex = new Map<IndexId, Maintained>();
   /** What searches keep; told of every change. */
@@ -36,6 +37,7 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     this.#catalog = this.#decodeCatalog(document);
     this.#byType.clear();
     this.#byIndex.clear();
+    this.#hasChunks = this.#catalog.indexes().some(({ isChunked }) => isChunked === true);
     this.#hasTexts = this.#catalog.indexes().some(({ kind }) => kind === 'FULL_TEXT');
     this.searchMemory.retain(new Set(this.#catalog.indexes().map(({ id }) => id)));
   }
@@ -46,6 +48,10 @@ export class OrderedIndexMaintainer implements IndexDeriver {
 
   hasTexts(): boolean {
     return this.#hasTexts;
+  }
+
+  hasChunks(): boolean {
+    return this.#hasChunks;
   }
 
   derivesMuch(before: StoredRecord | undefined, after: StoredRecord | undefined): boolean {

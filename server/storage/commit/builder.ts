@@ -192,6 +192,8 @@ export class CommitBuilder {
         this.meta.set('schema', operation.document);
         this.schema = operation.document;
         this.#context.deriver.schemaChanged(operation.document);
+        // With the index, not with the first record that waits for it.
+        if (this.#context.deriver.hasChunks?.() === true) this.meta.use('entryChunks');
         learnWindows(this.#buckets, this.#context.deriver);
         return;
       case 'shape':
