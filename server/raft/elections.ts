@@ -2,7 +2,7 @@ import { assert } from '#core/assert.ts';
 import type { Message } from './message.ts';
 import { voteResult } from './quorum.ts';
 import { becomeLeader } from './replication.ts';
-import { becomeCandidate, becomeFollower, becomePreCandidate } from './roles.ts';
+import { againSoon, becomeCandidate, becomeFollower, becomePreCandidate } from './roles.ts';
 import type { RaftState } from './state.ts';
 
 /** Campaigns and votes (ha.md 2.5). */
@@ -74,7 +74,10 @@ export function onVoteResponse(state: RaftState, message: Message): void {
   if (counts && !state.votes.has(message.from)) state.votes.set(message.from, !message.reject);
   const result = voteResult(state.voterSets, (id) => state.votes.get(id));
   if (result === 'lost') becomeFollower(state, state.term, undefined);
-  if (result !== 'won') return;
+  if (result !== 'won') {
+    if (message.reject) againSoon(state);
+    return;
+  }
   if (isPre) {
     campaign(state, 'vote');
     return;

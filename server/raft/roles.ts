@@ -25,6 +25,8 @@ export function becomeCandidate(state: RaftState): void {
   state.role = 'candidate';
 }
 
+const quickAttemptsMax = 3;
+
 /** Nothing of an earlier role is left; the timer begins anew. */
 export function reset(state: RaftState): void {
   state.leader = undefined;
@@ -57,6 +59,15 @@ export function forgetLeader(state: RaftState): void {
   const { forgottenTicksMax } = state.limits;
   const drawn = 1 + state.options.rand(forgottenTicksMax);
   state.timeoutTicks = drawn + bias(state, Math.ceil(forgottenTicksMax / 2));
+  state.quickAttempts = quickAttemptsMax;
+}
+
+/** Others that lost the leader, too, have campaigned at the same moment: both try again, each after a moment of its own. */
+export function againSoon(state: RaftState): void {
+  if (state.quickAttempts === 0) return;
+  state.quickAttempts -= 1;
+  const drawn = state.electionElapsed + 1 + state.options.rand(state.limits.forgottenTicksMax);
+  state.timeoutTicks = Math.min(state.timeoutTicks, drawn);
 }
 
 function bias(state: RaftState, ticks: number): number {

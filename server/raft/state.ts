@@ -48,6 +48,8 @@ export class RaftState {
   timeoutTicks = 0;
   /** It lost a leader and has not campaigned since: priorities weigh in once (ha.md 2.11 rule 2). */
   isFirstAttempt = true;
+  /** Campaigns that may follow a refused one soon, since the process of the leader is known to be gone. */
+  quickAttempts = 0;
 
   readonly votes = new Map<PeerId, boolean>();
   progress = new Map<PeerId, Progress>();
@@ -176,6 +178,7 @@ export class RaftState {
     );
     this.leaderOfTerm = leader;
     this.leader = leader;
+    this.quickAttempts = 0;
   }
 
   newProgress(member: Member | undefined): Progress {
