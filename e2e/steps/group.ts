@@ -19,7 +19,11 @@ export interface GroupAnswer {
   readonly leaderId: string;
   readonly currentTerm: number;
   readonly clusterId?: string;
-  readonly peers: readonly { readonly id: string; readonly voter: boolean }[];
+  readonly peers: readonly {
+    readonly id: string;
+    readonly voter: boolean;
+    readonly inConfiguration: boolean;
+  }[];
 }
 
 const idOf = (peerId: string): string => peerId.split('.')[0] ?? '';
@@ -77,7 +81,15 @@ export async function handLeadershipTo(
   assert.equal(status, 200, text);
 }
 
-/** Every replica of a database holds the same. */
+interface ComparedPeer {
+  readonly peerId: string;
+  readonly status: string;
+}
+
+/**
+ * Every replica of a database holds the same. A member that was started while there were more of them still lists those, which it
+ * cannot compare (ha.md 9.6.4): what counts are the members of the configuration.
+ */
 export async function mustBeConsistent(
   namespace: Namespace,
   cluster: string,
@@ -87,8 +99,15 @@ export async function mustBeConsistent(
   const path = `/cluster/verify/${database}`;
   const { status, body } = await ask(namespace, pod, { path, body: {} });
   assert.equal(status, 200, body);
-  const { result } = JSON.parse(body) as { result: { readonly overallStatus: string } };
-  assert.equal(result.overallStatus, 'ALL_CONSISTENT', body.slice(0, 600));
+  const { result } = JSON.parse(body) as { result: { readonly peers: readonly ComparedPeer[] } };
+  const equal = result.peers.filter((peer) => peer.status === 'CONSISTENT');
+  const group = await groupSeenBy(namespace, pod);
+  for (const { id, inConfiguration } of group?.peers ?? assert.fail('no view of the group'))
+    if (inConfiguration && idOf(id) !== pod)
+      assert.ok(
+        equal.some(({ peerId }) => peerId === id),
+        `${id}: ${JSON.stringify(result.peers)}`,
+      );
 }
 
 export async function uidsOf(

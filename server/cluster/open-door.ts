@@ -15,16 +15,15 @@ import {
   haStaleFollowerRecoveryDurationMs,
 } from '#config/cluster-resync-settings.ts';
 import { snapshotWatchdogMs } from '#config/cluster-rules.ts';
-import { sslEnabled, sslTrustStore, sslTrustStorePassword } from '#config/server-settings.ts';
 import type { Log } from '#core/log.ts';
-import type { Runtime } from '#core/runtime.ts';
-import { readTrustedCertificates } from '#platform/tls-store.ts';
+import type { Runtime, Timers } from '#core/runtime.ts';
 import type { ClusterDoor } from './cluster-door.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { ConsensusStatus } from './consensus-port.ts';
 import { Forwarder } from './forwarding/forwarder.ts';
 import { type DialMap, type OwnPorts, PeerAddresses } from './forwarding/peer-addresses.ts';
 import { PeerHttp } from './forwarding/peer-http.ts';
+import { followTrustedAuthorities, trustedAuthorities } from './forwarding/trusted-authorities.ts';
 import { ClusterManagement } from './management/management.ts';
 import { PeerResync } from './management/peer-resync.ts';
 import { ClusterVerify } from './management/verify.ts';
@@ -91,7 +90,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   const { view, token, settings, runtime, log, version, databaseNames } = options;
   const { clock, timers } = runtime;
   const addresses = new PeerAddresses(view, options);
-  const http = new PeerHttp({ settings, timers }, await trustedCertificates(settings));
+  const { http, close: closeHttp } = await openPeerHttp(settings, timers, log);
   const reads = new ReadBarrier(view, { settings, clock, timers });
   const trace = verboseLog(settings, log);
   const forwarder = new Forwarder({
@@ -160,9 +159,19 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
       poll.close();
       report.close();
       reads.close();
-      http.close();
+      closeHttp();
     },
   };
+}
+
+async function openPeerHttp(settings: Settings, timers: Timers, log: Log) {
+  const http = new PeerHttp({ settings, timers }, await trustedAuthorities(settings));
+  const stop = followTrustedAuthorities(settings, { timers, log }, (all) => http.trust(all));
+  const close = () => {
+    stop();
+    http.close();
+  };
+  return { http, close };
 }
 
 /** @returns the way to stop */
@@ -269,12 +278,4 @@ function fetchAll(view: ClusterView, reason: string, log: Log): void {
     view.resync?.(name).catch((error: unknown) => {
       log.error(`database '${name}' is not fetched anew: ${String(error)}`);
     });
-}
-
-/** By which certificates other servers are told; those of the system when none are set. */
-async function trustedCertificates(settings: Settings): Promise<readonly string[] | undefined> {
-  const path = settings.get(sslTrustStore);
-  if (!settings.get(sslEnabled) || path === '') return undefined;
-  const password = settings.get(sslTrustStorePassword);
-  return readTrustedCertificates({ path, password, setting: sslTrustStore.key });
 }

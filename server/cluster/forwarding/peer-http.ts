@@ -64,9 +64,8 @@ export class PeerHttp {
     maxSockets: connectionsMax,
     timeout: idleMs,
   });
-  readonly #secure: SecureAgent;
-  /** Certificates in PEM that servers of the cluster are told by; undefined: those of the system. */
-  readonly trusted: readonly string[] | undefined;
+  #secure: SecureAgent;
+  #trusted: readonly string[] | undefined;
 
   constructor(
     { settings, timers }: { settings: SettingsReader; timers: Timers },
@@ -74,13 +73,20 @@ export class PeerHttp {
   ) {
     this.#settings = settings;
     this.#timers = timers;
-    this.trusted = trusted;
-    this.#secure = new https.Agent({
-      keepAlive: true,
-      maxSockets: connectionsMax,
-      timeout: idleMs,
-      ...(trusted && { ca: [...trusted] }),
-    });
+    this.#trusted = trusted;
+    this.#secure = secureAgent(trusted);
+  }
+
+  /** Certificates in PEM that servers of the cluster are told by; undefined: those of the system. */
+  get trusted(): readonly string[] | undefined {
+    return this.#trusted;
+  }
+
+  /** Other authorities from the next connection on; requests on their way end as they began. */
+  trust(trusted: readonly string[]): void {
+    this.#trusted = trusted;
+    // Connections of the former agent that are idle end by themselves (`idleMs`).
+    this.#secure = secureAgent(trusted);
   }
 
   close(): void {
@@ -138,6 +144,15 @@ export class PeerHttp {
     };
     return to.isSecure ? https.request(options) : http.request(options);
   }
+}
+
+function secureAgent(trusted: readonly string[] | undefined): SecureAgent {
+  return new https.Agent({
+    keepAlive: true,
+    maxSockets: connectionsMax,
+    timeout: idleMs,
+    ...(trusted && { ca: [...trusted] }),
+  });
 }
 
 interface AskingOptions {
