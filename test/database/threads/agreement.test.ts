@@ -13,7 +13,7 @@ import { askedRows } from './asked-rows.ts';
 // Goal: a statement gives the same bytes and errors wherever it runs. Method: seeded statements of SQL and some of openCypher, each
 // in the main thread and, however short, in a reader thread, one after the other and several at once. `COUNT=5000 SEED=5` runs more.
 
-const count = Number(process.env['COUNT'] ?? 12);
+const count = Number(process.env['COUNT'] ?? 4);
 const seed = Number(process.env['SEED'] ?? 20261128);
 
 const cypher: readonly string[] = [

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeRid, type Rid } from '#core/value/rid.ts';
+import type { Value } from '#core/value/value.ts';
+import { RidFilter } from '#index/rid-filter.ts';
+import { memoryOf, nearest } from '#index/vector/vector-search.ts';
+import { component, definition } from './fake-catalog.ts';
+import { memoryIndex } from './memory-text-index.ts';
+
+const neverSpent = { isSpent: () => false };
+
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function finished<Result>(work: Generator<unknown, Result, undefined>): Result {
+  for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value;
+}
+
+/** So many that vectors of 16 KiB are walked to and not measured one by one, and clusters of which a filter may keep none. */
+const dimensions = 4_096;
+const vectorCount = 2_600;
+const clusterCount = 20;
+
+test('a filter keeps the answer whole, whether it keeps what is near or what is far', () => {
+  const random = seeded(7);
+  const metadata = { dimensions, similarity: 'EUCLIDEAN', maxConnections: 16, beamWidth: 60 };
+  const index = memoryIndex(
+    definition(1, [component('v')], {
+      kind: 'LSM_VECTOR',
+      metadata: new Map<string, Value>(Object.entries(metadata)),
+    }),
+  );
+  const centres = Array.from({ length: clusterCount }, () => vectorOf(random, undefined));
+  const vectors = Array.from({ length: vectorCount }, (_, n) =>
+    vectorOf(random, centres[n % clusterCount]),
+  );
+  for (const [n, v] of vectors.entries()) index.put(makeRid(1, n), { v });
+  const ask = (query: readonly number[], rids: readonly number[]) =>
+    finished(
+      nearest(
+        index.reader,
+        {
+          vector: Float32Array.from(query),
+          k: 10,
+          efSearch: undefined,
+          filter: new RidFilter(Float64Array.from(rids)),
+          buckets: undefined,
+        },
+        neverSpent,
+      ),
+    ).map(({ rid }) => rid);
+  ask(vectors[0] ?? [], [makeRid(1, 0)]);
+  const { graph } = memoryOf(index.reader);
+  while (graph.count < vectorCount) graph.linkNext();
+  const filters: readonly (readonly [string, (n: number) => boolean])[] = [
+    ['some of each cluster', (n) => n % 7 !== 0],
+    ['whole clusters', (n) => n % clusterCount >= 3],
+    ['few', (n) => n % 50 === 1],
+    ['none', () => false],
+  ];
+  for (const [name, accepts] of filters) {
+    const rids = vectors.flatMap((_, n) => (accepts(n) ? [makeRid(1, n)] : []));
+    // Given twice, with one that is no record.
+    const given = [...rids, ...rids.slice(0, 100), makeRid(9, 9)];
+    let [hits, wanted] = [0, 0];
+    for (let at = 0; at < 12; at += 1) {
+      const query = vectorOf(random, centres[at % clusterCount]);
+      const exact = exactly(vectors, query, accepts).map((n) => makeRid(1, n));
+      const found = ask(query, given);
+      assert.equal(new Set(found).size, found.length);
+      assert.equal(found.length, exact.length, name);
+      for (const rid of found) assert.ok(rids.includes(rid as Rid), name);
+      hits += found.filter((rid) => exact.includes(rid as Rid)).length;
+      wanted += exact.length;
+    }
+    assert.ok(hits >= 0.95 * wanted, `${name}: ${hits} of ${wanted}`);
+  }
+});
+
+function vectorOf(random: () => number, around: readonly number[] | undefined): readonly number[] {
+  return Array.from(
+    { length: dimensions },
+    (_, i) => (around?.[i] ?? 0) + (random() - 0.5) * (around === undefined ? 2 : 0.6),
+  );
+}
+
+function exactly(
+  vectors: readonly (readonly number[])[],
+  query: readonly number[],
+  accepts: (n: number) => boolean,
+): readonly number[] {
+  const measured: { readonly n: number; readonly distance: number }[] = [];
+  for (const [n, vector] of vectors.entries()) {
+    if (!accepts(n)) continue;
+    let distance = 0;
+    for (let i = 0; i < dimensions; i += 1)
+      distance += ((vector[i] as number) - (query[i] as number)) ** 2;
+    measured.push({ n, distance });
+  }
+  return measured
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, 10)
+    .map(({ n }) => n);
+}
