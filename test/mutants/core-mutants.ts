@@ -1,4 +1,4 @@
-import { rules, seeds, tests, walks } from './finders.ts';
+import { rules, tests, walks } from './finders.ts';
 import type { Mutant } from './mutants.ts';
 
 // Errors of consensus; numbers are those of ha-testing.md 7.
@@ -190,7 +190,7 @@ export const coreMutants: readonly Mutant[] = [
         'confirmedRound(state, id) < 0 ? 0 : state.reads.sent',
       ),
     ],
-    finder: seeds(800),
+    finder: rules,
   },
   {
     name: 'M17',

@@ -4,7 +4,13 @@ import type { Finder } from './mutants.ts';
 export const rules: Finder = ['--test', '--test-isolation=none', 'test/raft/rules/rules.test.ts'];
 
 /** The core beside its specification. */
-export const walks: Finder = ['test/raft/specification/run.ts', '--states', '10', '--walks', '100'];
+export const walks: Finder = [
+  'test/raft/specification/run.ts',
+  '--states',
+  '10',
+  '--walks',
+  '1000',
+];
 
 /** Whole groups in virtual time, up to so many seeds. */
 export function seeds(count: number): Finder {
