@@ -12,11 +12,6 @@ export const walks: Finder = [
   '1000',
 ];
 
-/** Whole groups in virtual time, up to so many seeds. */
-export function seeds(count: number): Finder {
-  return ['test/raft/simulate.ts', '--seeds', String(count), '--first'];
-}
-
 export function tests(file: string, title?: string): Finder {
   const named = title === undefined ? [] : [`--test-name-pattern=${title}`];
   return ['--test', '--test-isolation=none', '--test-timeout=60000', ...named, file];
