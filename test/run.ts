@@ -4,8 +4,8 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 /**
- * npm test [-- pattern ...]: the quick tests, for two processors: four processes, since each waits for disks and timers a
- * third of its time. Each takes the next share of the files when it is done with one, so that none waits for the others for
+ * npm test [-- pattern ...]: the quick tests, for two processors: three processes, since each waits for disks and timers a
+ * quarter of its time. Each takes the next share of the files when it is done with one, so that none waits for the others for
  * long. The first reports as it runs, the others when all have ended. Exits with 0 when all have passed.
  */
 const { positionals } = parseArgs({ allowPositionals: true });
@@ -15,7 +15,7 @@ for (const pattern of patterns)
     process.stderr.write(`no file matches '${pattern}'\n`);
     process.exit(1);
   }
-const lanes = positionals.length > 0 ? Math.min(2, availableParallelism()) : 4;
+const lanes = positionals.length > 0 ? Math.min(2, availableParallelism()) : 3;
 /** More of them are more even, but each loads the product once more, which takes a second. */
 const shares = positionals.length > 0 ? lanes : 2 * lanes;
 
