@@ -53,8 +53,14 @@
 {{- if and $values.tls.enabled (empty $values.tls.secretName) (ne $values.mode "cluster") -}}
 {{- fail "tls.enabled needs tls.secretName: a Secret with tls.crt and tls.key" -}}
 {{- end -}}
-{{- if and $values.tls.enabled (eq (int $values.tls.port) (int $values.service.http.port)) -}}
-{{- fail (printf "tls.port and service.http.port are both %d: one port cannot serve both" (int $values.tls.port)) -}}
+{{- $taken := dict -}}
+{{- range include "polyad.containerPorts" . | fromJsonArray -}}
+{{- $key := get (dict "http" "service.http.port" "https" "tls.port" "raft" "service.rpc.port") .name | default (printf "polyad.plugins.%s.port" .name) -}}
+{{- $port := toString .port -}}
+{{- if hasKey $taken $port -}}
+{{- fail (printf "%s and %s are both %s: one port cannot serve both" $key (get $taken $port) $port) -}}
+{{- end -}}
+{{- $_ := set $taken $port $key -}}
 {{- end -}}
 {{- if and $values.ha.tls.enabled (ne $values.mode "cluster") (empty $values.ha.tls.secretName) (empty $values.ha.tls.certManager.issuerRef) -}}
 {{- fail "ha.tls.enabled needs ha.tls.secretName (a Secret with tls.crt, tls.key and ca.crt) or ha.tls.certManager.issuerRef" -}}
@@ -106,24 +112,79 @@
 {{- include "polyad.immutableGuard" . -}}
 {{- end -}}
 
+{{/* Claim templates of the chart as a JSON list of {name, size, accessMode, storageClass}; the class may be empty. */}}
+{{- define "polyad.claims" -}}
+{{- $persistence := .Values.persistence -}}
+{{- $wanted := list -}}
+{{- if $persistence.enabled -}}
+{{- $wanted = append $wanted (dict "name" "data" "of" $persistence) -}}
+{{- if and (include "polyad.ha" .) (include "polyad.hasVolume" (dict "root" . "kind" "raft")) -}}
+{{- $wanted = append $wanted (dict "name" "raft" "of" $persistence.raft) -}}
+{{- end -}}
+{{- if include "polyad.hasVolume" (dict "root" . "kind" "backups") -}}
+{{- $wanted = append $wanted (dict "name" "backups" "of" $persistence.backups) -}}
+{{- end -}}
+{{- end -}}
+{{- $claims := list -}}
+{{- range $wanted -}}
+{{- $class := include "polyad.storageClass" (dict "root" $ "class" .of.storageClass) -}}
+{{- $size := include "polyad.text" (default $persistence.size .of.size) -}}
+{{- $claims = append $claims (dict "name" .name "size" $size "accessMode" (default "ReadWriteOnce" .of.accessMode) "storageClass" $class) -}}
+{{- end -}}
+{{- $claims | toJson -}}
+{{- end -}}
+
 {{/* The API server only says that updates are forbidden; this says what to do. */}}
 {{- define "polyad.immutableGuard" -}}
-{{- if and .Release.IsUpgrade (not .Values.disableLookups) .Values.persistence.enabled -}}
+{{- if and .Release.IsUpgrade (not .Values.disableLookups) -}}
 {{- $name := include "polyad.fullname" . -}}
 {{- $live := lookup "apps/v1" "StatefulSet" .Release.Namespace $name -}}
-{{- range $template := (($live).spec).volumeClaimTemplates -}}
-{{- if eq $template.metadata.name "data" -}}
-{{- $size := toString $.Values.persistence.size -}}
-{{- $present := toString $template.spec.resources.requests.storage -}}
-{{- if ne $size $present -}}
-{{- fail (printf "persistence.size changes from %s to %s, and claim templates of a StatefulSet are immutable. Grow the claims, make the StatefulSet anew around its running pods, then upgrade again:\n  kubectl -n %s get pvc -l app.kubernetes.io/instance=%s -o name | xargs -I{} kubectl -n %s patch {} -p '{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}'\n  kubectl -n %s delete statefulset %s --cascade=orphan" $present $size $.Release.Namespace $.Release.Name $.Release.Namespace $size $.Release.Namespace $name) -}}
+{{- if $live -}}
+{{- $selector := include "polyad.selectorLabels" . | fromYaml -}}
+{{- if ne (toJson $selector) (toJson $live.spec.selector.matchLabels) -}}
+{{- fail (printf "nameOverride changes the selector of the StatefulSet from %s to %s, and it is immutable: set nameOverride back, or restore a backup into a new release" (toJson $live.spec.selector.matchLabels) (toJson $selector)) -}}
 {{- end -}}
-{{- $class := include "polyad.storageClass" (dict "root" $ "class" $.Values.persistence.storageClass) -}}
-{{- if and $class (ne $class (default "" $template.spec.storageClassName)) -}}
-{{- fail (printf "persistence.storageClass changes to %s, and volumes cannot change their class: restore a backup into a new release, or set it back to %q" $class (default "" $template.spec.storageClassName)) -}}
+{{- $present := dict -}}
+{{- range $live.spec.volumeClaimTemplates -}}
+{{- $_ := set $present .metadata.name . -}}
+{{- end -}}
+{{- /* One server that becomes a group gets another StatefulSet (group-job.yaml). */ -}}
+{{- $isNewGroup := and (include "polyad.ha" .) (not (include "polyad.isGroup" $live)) -}}
+{{- $wanted := list -}}
+{{- range include "polyad.claims" . | fromJsonArray -}}
+{{- $wanted = append $wanted .name -}}
+{{- $key := ternary "persistence" (printf "persistence.%s" .name) (eq .name "data") -}}
+{{- $template := get $present .name -}}
+{{- if not $template -}}
+{{- if not $isNewGroup -}}
+{{- fail (printf "%s: the StatefulSet %s has no claim template %s, and those of a StatefulSet are immutable: take it out, or restore a backup into a new release with it" $key $name .name) -}}
+{{- end -}}
+{{- else -}}
+{{- $size := toString $template.spec.resources.requests.storage -}}
+{{- if ne .size $size -}}
+{{- fail (printf "%s.size changes from %s to %s, and claim templates of a StatefulSet are immutable. Grow the claims, make the StatefulSet anew around its running pods, then upgrade again:\n  kubectl -n %s get pvc -l app.kubernetes.io/instance=%s -o name | grep /%s-%s- | xargs -I{} kubectl -n %s patch {} -p '{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}'\n  kubectl -n %s delete statefulset %s --cascade=orphan" $key $size .size $.Release.Namespace $.Release.Name .name $name $.Release.Namespace .size $.Release.Namespace $name) -}}
+{{- end -}}
+{{- if and .storageClass (ne .storageClass (default "" $template.spec.storageClassName)) -}}
+{{- fail (printf "%s.storageClass changes to %s, and volumes cannot change their class: restore a backup into a new release, or set it back to %q" $key .storageClass (default "" $template.spec.storageClassName)) -}}
+{{- end -}}
+{{- if not (has .accessMode $template.spec.accessModes) -}}
+{{- fail (printf "%s.accessMode changes from %s to %s, and volumes cannot change it: restore a backup into a new release, or set it back" $key (join ", " $template.spec.accessModes) .accessMode) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range list "data" "raft" "backups" -}}
+{{- if and (hasKey $present .) (not (has . $wanted)) (not $isNewGroup) -}}
+{{- fail (printf "the StatefulSet %s has the claim template %s, and those of a StatefulSet are immutable: keep the values of persistence, or restore a backup into a new release" $name .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* "true" for the StatefulSet of a group. */}}
+{{- define "polyad.isGroup" -}}
+{{- range (((.spec).template).spec).containers -}}
+{{- if has "-Dservice.ha.enabled=true" (default list .args) -}}true{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -138,7 +199,51 @@
 {{- if $values.lifecycleHooks -}}
 {{- fail "lifecycleHooks has no counterpart in a Cluster: leave it out, or use mode statefulset" -}}
 {{- end -}}
-{{- if $values.gateway.enabled -}}{{- /* rendered beside the object */ -}}{{- end -}}
+{{- $standard := dict
+  "databaseDirectory" "/home/service/databases"
+  "configDirectory" "/home/service/config"
+  "raftStorageDirectory" "/home/service/raft"
+  "backupDirectory" "/home/service/backups" -}}
+{{- range $key, $path := $standard -}}
+{{- if ne (get $values.polyad $key) $path -}}
+{{- fail (printf "polyad.%s has no counterpart in a Cluster, whose members have %s: leave it out" $key $path) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key := list "nodePort" "loadBalancerIP" "sessionAffinity" -}}
+{{- if get $values.service.http $key -}}
+{{- fail (printf "service.http.%s has no counterpart in a Cluster: leave it out, or make a Service of your own with extraManifests" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if not $values.persistence.subPaths -}}
+{{- fail "persistence.subPaths=false has no counterpart in a Cluster, whose volumes hold directories: leave it out" -}}
+{{- end -}}
+{{- range $kind := list "raft" "backups" -}}
+{{- if (default dict (get $values.persistence $kind)).accessMode -}}
+{{- fail (printf "persistence.%s.accessMode has no counterpart in a Cluster, where all volumes have that of persistence.accessMode: leave it out" $kind) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne (toString $values.pdb.maxUnavailable) "1" -}}
+{{- fail "pdb.maxUnavailable has no counterpart in a Cluster, where one member may be away: leave it out" -}}
+{{- end -}}
+{{- if $values.serviceAccount.automount -}}
+{{- fail "serviceAccount.automount has no counterpart in a Cluster, whose members have no token: leave it out" -}}
+{{- end -}}
+{{- range $kind := list "startupProbe" "livenessProbe" "readinessProbe" -}}
+{{- if empty (get $values $kind) -}}
+{{- fail (printf "%s: a Cluster always has its probes; leave it out for the operator's, or give another one" $kind) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.tls.secretName $values.ha.tls.secretName (ne $values.tls.secretName $values.ha.tls.secretName) -}}
+{{- fail "tls.secretName and ha.tls.secretName differ, and both ports of a member of a Cluster show one certificate: name one Secret" -}}
+{{- end -}}
+{{- range $kind := list "podMonitor" "serviceMonitor" -}}
+{{- if (get $values.metrics $kind).basicAuth -}}
+{{- fail (printf "metrics.%s.basicAuth has no counterpart in a Cluster: set polyad.settings.service\\.prometheus\\.requireAuthentication=false, or make a monitor of your own with extraManifests" $kind) -}}
+{{- end -}}
+{{- end -}}
+{{- if $values.metrics.prometheusRule.rules -}}
+{{- fail "metrics.prometheusRule.rules has no counterpart in a Cluster: make a PrometheusRule of your own with extraManifests" -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "polyad.storageClass" -}}

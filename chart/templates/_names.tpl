@@ -93,6 +93,12 @@ imagePullSecrets:
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) -}}true{{- end -}}
 {{- end -}}
 
+{{/* "true" when there is a volume of its own for `kind`, raft or backups. Argument: root and kind. */}}
+{{- define "polyad.hasVolume" -}}
+{{- $volume := get .root.Values.persistence .kind -}}
+{{- if and $volume (ne (toString $volume.enabled) "false") -}}true{{- end -}}
+{{- end -}}
+
 {{- define "polyad.domain" -}}
 {{- printf "%s.%s.svc.%s" (include "polyad.fullname" .) .Release.Namespace .Values.clusterDomain -}}
 {{- end -}}

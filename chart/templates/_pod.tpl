@@ -175,6 +175,7 @@ preStop:
 {{- $values := .Values -}}
 {{- $root := include "polyad.rootPath" . -}}
 {{- $ha := include "polyad.ha" . -}}
+{{- $hasRaft := include "polyad.hasVolume" (dict "root" . "kind" "raft") -}}
 {{- if $values.persistence.subPaths -}}
 - name: data
   mountPath: {{ $values.polyad.databaseDirectory }}
@@ -186,7 +187,7 @@ preStop:
 - name: data
   mountPath: {{ $root }}
 {{- end }}
-{{- if $values.persistence.backups }}
+{{- if include "polyad.hasVolume" (dict "root" . "kind" "backups") }}
 - name: backups
   mountPath: {{ $values.polyad.backupDirectory }}
   subPath: backups
@@ -196,7 +197,7 @@ preStop:
   subPath: backups
 {{- end }}
 {{- if $ha }}
-{{- if $values.persistence.raft }}
+{{- if $hasRaft }}
 - name: raft
   mountPath: {{ $values.polyad.raftStorageDirectory }}
   subPath: raft
@@ -254,11 +255,11 @@ preStop:
 {{- if not $values.persistence.enabled }}
 - name: data
   emptyDir: {}
-{{- if $values.persistence.backups }}
+{{- if include "polyad.hasVolume" (dict "root" . "kind" "backups") }}
 - name: backups
   emptyDir: {}
 {{- end }}
-{{- if and $ha $values.persistence.raft }}
+{{- if and $ha (include "polyad.hasVolume" (dict "root" . "kind" "raft")) }}
 - name: raft
   emptyDir: {}
 {{- end }}

@@ -38,6 +38,7 @@ const contents = {
   running: 'polyad_cluster_operation_running',
   backup: 'polyad_cluster_last_backup_success_timestamp_seconds',
   certificate: 'polyad_cluster_certificate_expiry_timestamp_seconds',
+  lag: 'polyad_cluster_member_lag',
 } as const;
 
 const leaderChanges = 'polyad_cluster_leader_changes_total';
@@ -62,7 +63,16 @@ export function reportCluster(
 
 function reportContents(metrics: Metrics, labels: Labels, status: ClusterStatus): void {
   for (const metric of Object.values(contents)) metrics.removeAll(metric, labels);
-  const { version = '', operation, storage = [], backups, certificates = [] } = status;
+  const {
+    version = '',
+    operation,
+    storage = [],
+    backups,
+    certificates = [],
+    members = [],
+  } = status;
+  for (const [bucket, count] of countedBy(members.map(({ lag }) => lag)))
+    metrics.set(contents.lag, 'Members by entries they are behind', { ...labels, bucket }, count);
   metrics.set(contents.info, 'What a Cluster runs', { ...labels, version }, 1);
   for (const { claim, capacity } of storage) {
     const bytes = parseQuantity(capacity ?? '');
@@ -84,6 +94,13 @@ function reportContents(metrics: Metrics, labels: Labels, status: ClusterStatus)
         expiresAtMs / 1000,
       );
   }
+}
+
+/** How often each word stands there; members without one are not counted. */
+function countedBy(words: readonly (string | undefined)[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const word of words) if (word !== undefined) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return counts;
 }
 
 /** An operation that was under way and is so no more. */

@@ -225,6 +225,11 @@ const shapeRules: readonly ValidationRule[] = [
     rule: "self.type != 'cron' || has(self.expression)",
     message: "spec.backup.defaults.schedule.expression is needed when type is 'cron'",
   },
+  {
+    at: 'spec.backup.databases.*.schedule',
+    rule: "!has(self.type) || self.type != 'cron' || has(self.expression)",
+    message: "spec.backup.databases.<name>.schedule.expression is needed when type is 'cron'",
+  },
   ...['spec.backup.defaults', 'spec.backup.databases.*'].flatMap((at) => [
     timeOfDay(at, 'start'),
     timeOfDay(at, 'end'),

@@ -83,6 +83,7 @@ export function objectNames(cluster: string) {
     backupsClaim: (ordinal: number) => `backups-${cluster}-${ordinal}`,
     raftClaim: (ordinal: number) => `raft-${cluster}-${ordinal}`,
     budget: cluster,
+    readersBudget: `${cluster}-readers`,
   } as const;
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { definitionFiles } from '../api/definition-file.ts';
 import { operatorPermissions } from '../api/permissions.ts';
@@ -63,9 +63,29 @@ function lines(words: readonly string[]): string {
   return words.map((word) => `${word}\n`).join('');
 }
 
+type Schema = { [word: string]: unknown };
+
 function valuesSchema(): object {
-  return {
-    ...z.toJSONSchema(chartValues, { target: 'draft-7', io: 'input' }),
-    title: 'Values of the chart polyad',
-  };
+  const schema = z.toJSONSchema(chartValues, { target: 'draft-7', io: 'input' }) as Schema;
+  requireDefaults(schema, parse(readChart('values.yaml')));
+  return { ...schema, title: 'Values of the chart polyad' };
+}
+
+/** Helm takes a default out when somebody nulls it: what templates cannot do without must be there then, or the render says so. */
+function requireDefaults(schema: Schema, standard: unknown): void {
+  const properties = schema['properties'] as Readonly<Record<string, Schema>> | undefined;
+  if (properties === undefined || typeof standard !== 'object' || standard === null) return;
+  const required: string[] = [];
+  for (const [name, value] of Object.entries(standard)) {
+    const inner = properties[name];
+    if (inner === undefined) continue;
+    if (value !== null && !takesNull(inner)) required.push(name);
+    requireDefaults(inner, value);
+  }
+  if (required.length > 0) schema['required'] = required;
+}
+
+function takesNull(schema: Schema): boolean {
+  const choices = (schema['anyOf'] ?? []) as readonly Schema[];
+  return [schema['type']].flat().includes('null') || choices.some(takesNull);
 }

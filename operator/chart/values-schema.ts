@@ -34,6 +34,7 @@ const image = {
     .nullable()
     .optional(),
 };
+const pullPolicy = z.enum(['Always', 'IfNotPresent', 'Never']);
 const pullSecrets = z
   .array(z.union([z.string(), z.strictObject({ name: z.string().min(1) })]))
   .nullable();
@@ -122,8 +123,9 @@ const ingress = z.strictObject({
 const accessMode = z.enum(['ReadWriteOnce', 'ReadWriteOncePod', 'ReadWriteMany']);
 const separateVolume = z
   .strictObject({
+    enabled: flag().optional(),
     size: quantity().optional(),
-    storageClass: z.string().nullable().optional(),
+    storageClass: dnsName().nullable().optional(),
     accessMode: accessMode.optional(),
   })
   .nullable();
@@ -132,7 +134,7 @@ const retention = z.enum(['Retain', 'Delete']);
 const persistence = z.strictObject({
   enabled: flag().optional(),
   size: quantity().optional(),
-  storageClass: z.string().nullable().optional(),
+  storageClass: dnsName().nullable().optional(),
   accessMode: accessMode.optional(),
   subPaths: flag().optional(),
   raft: separateVolume.optional(),
@@ -201,7 +203,9 @@ const scheduling = {
 const operator = z.strictObject({
   replicas: z.int().min(0).max(9).optional(),
   leaderElection: flag().optional(),
-  image: z.strictObject(image).optional(),
+  image: z
+    .strictObject({ ...image, pullPolicy: z.union([pullPolicy, z.literal('')]).optional() })
+    .optional(),
   defaultServerImage: z.string().nullable().optional(),
   watchNamespaces: z.array(dnsName().min(1)).nullable().optional(),
   clusterSelector: z.string().nullable().optional(),
@@ -225,7 +229,7 @@ const operator = z.strictObject({
     .strictObject({
       enabled: flag().optional(),
       port: port().optional(),
-      podMonitor: monitor.optional(),
+      podMonitor: z.union([flag(), monitor]).optional(),
     })
     .optional(),
   networkPolicy: z.strictObject({ enabled: flag().optional() }).optional(),
@@ -259,7 +263,7 @@ export const chartValues = z.strictObject({
   image: z
     .strictObject({
       ...image,
-      pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
+      pullPolicy: pullPolicy.optional(),
     })
     .optional(),
   imagePullSecrets: pullSecrets.optional(),

@@ -31,12 +31,13 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
   const { seen, spec, previous, names, cluster, generation } = pass;
   const { group } = pass;
   const version = versionOf(pass);
+  const phase = phaseOf(pass, draft, mode);
   const count = countMembers(pass);
   return pruned({
     // While paused nothing is done about a newer spec, so it does not count as seen.
     observedGeneration: mode.isPaused ? (previous.observedGeneration ?? 0) : generation,
     operator: seen.operator.identity,
-    phase: phaseOf(pass, draft, mode),
+    phase,
     ...count,
     selector: `app.kubernetes.io/name=polyad,app.kubernetes.io/instance=${cluster.metadata.name}`,
     leader: group.leader?.name,
@@ -66,7 +67,7 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
       restartHash: pass.restartHash,
       renderVersion: seen.operator.renderVersion,
     },
-    conditions: mergeConditions(conditionsOf(pass, draft, mode), previous.conditions ?? [], {
+    conditions: mergeConditions(conditionsOf(pass, draft, mode, phase), previous.conditions ?? [], {
       now: iso(pass),
       generation,
     }),
@@ -271,7 +272,12 @@ function phaseOf(pass: Pass, draft: Draft, { isPaused, isDeleting }: Mode): stri
   return lacksQuorum(factsOf(pass)) ? 'NoQuorum' : 'Degraded';
 }
 
-function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCondition[] {
+function conditionsOf(
+  pass: Pass,
+  draft: Draft,
+  mode: Mode,
+  phase: string,
+): readonly WantedCondition[] {
   const { spec } = pass;
   const isHibernated = spec.hibernate && !hasPods(pass);
   const stalled = draft.stalled ?? upgradeTrouble(pass, draft);
@@ -279,7 +285,14 @@ function conditionsOf(pass: Pass, draft: Draft, mode: Mode): readonly WantedCond
   const found: WantedCondition[] = [
     readyCondition(pass, { stalled, progress, isHibernated, mode }),
   ];
-  if (progress !== undefined) found.push({ type: 'Reconciling', status: 'True', ...progress });
+  if (progress !== undefined)
+    found.push({
+      type: 'Reconciling',
+      status: 'True',
+      // The word of the phase (operator.md 3.6); what is under way in a Cluster that runs has a word of its own.
+      reason: phase === 'Running' ? progress.reason : phase,
+      message: progress.message,
+    });
   if (stalled !== undefined) found.push({ type: 'Stalled', status: 'True', ...stalled });
   found.push(
     availableCondition(pass, isHibernated),
@@ -497,6 +510,7 @@ function warningsOf(pass: Pass, draft: Draft): Draft['warnings'] {
       message: 'spec.mcp has no effect: the image has no tool server',
     });
   const warn = (reason: string, message: string) => found.push({ reason, message });
+  membershipWarnings(spec, warn);
   if (spec.resources?.limits?.['memory'] === undefined)
     warn('NoMemoryLimit', 'spec.resources.limits.memory is not set: the heap cannot follow it');
   if (spec.resources?.limits?.['cpu'] !== undefined)
@@ -517,6 +531,19 @@ function warningsOf(pass: Pass, draft: Draft): Draft['warnings'] {
   if (/:latest$/.test(pass.image) || !/[:@][^/]+$/.test(pass.image))
     warn('TagLatest', `image ${pass.image} names no fixed version`);
   return found;
+}
+
+function membershipWarnings(
+  { replicas, antiAffinity, affinity }: Pass['spec'],
+  warn: (reason: string, message: string) => void,
+): void {
+  if (replicas === 2)
+    warn('TwoVoters', 'spec.replicas: two voters stop as soon as one of them is away');
+  else if (replicas % 2 === 0)
+    warn('EvenReplicas', `spec.replicas: ${replicas} voters outlive no more than ${replicas - 1}`);
+  const spreads = affinity === undefined ? antiAffinity !== 'None' : 'podAntiAffinity' in affinity;
+  if (replicas > 1 && !spreads)
+    warn('NoAntiAffinity', 'nothing keeps members apart: one node may hold several of them');
 }
 
 /** Without fields that are undefined, so that the status equals what the API server gives back. */

@@ -9,23 +9,38 @@ export function wantsBudget(spec: ClusterSpec): boolean {
   return spec.replicas > 1 && spec.disruption.pdb.enabled;
 }
 
+/** Read replicas count for no quorum, so that they have a budget of their own. */
+export function wantsReadersBudget(spec: ClusterSpec): boolean {
+  return spec.readReplicas > 0 && spec.disruption.pdb.enabled;
+}
+
 export function disruptionBudgets(
   cluster: ClusterObject,
   spec: ClusterSpec,
 ): readonly DesiredObject[] {
-  if (!wantsBudget(spec)) return [];
-  const { name } = cluster.metadata;
+  const names = objectNames(cluster.metadata.name);
   return [
-    ownedObject(cluster, {
-      apiVersion: 'policy/v1',
-      kind: 'PodDisruptionBudget',
-      name: objectNames(name).budget,
-      inherited: spec.inheritedMetadata,
-      spec: {
-        maxUnavailable: 1,
-        selector: { matchLabels: { ...selectorLabels(name), [labelKeys.voter]: 'true' } },
-        unhealthyPodEvictionPolicy: spec.disruption.pdb.unhealthyPodEvictionPolicy,
-      },
-    }),
+    ...(wantsBudget(spec) ? [budget(cluster, spec, names.budget, 'true')] : []),
+    ...(wantsReadersBudget(spec) ? [budget(cluster, spec, names.readersBudget, 'false')] : []),
   ];
+}
+
+function budget(
+  cluster: ClusterObject,
+  spec: ClusterSpec,
+  name: string,
+  isVoter: 'true' | 'false',
+): DesiredObject {
+  const members = { ...selectorLabels(cluster.metadata.name), [labelKeys.voter]: isVoter };
+  return ownedObject(cluster, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    name,
+    inherited: spec.inheritedMetadata,
+    spec: {
+      maxUnavailable: 1,
+      selector: { matchLabels: members },
+      unhealthyPodEvictionPolicy: spec.disruption.pdb.unhealthyPodEvictionPolicy,
+    },
+  });
 }

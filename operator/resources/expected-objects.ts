@@ -2,7 +2,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import { monitorKinds, objectNames } from '../api/names.ts';
 import type { MonitorKind } from '../api/names.ts';
 import { servedSecret, wantsCertManager } from './certificates.ts';
-import { wantsBudget } from './disruption-budget.ts';
+import { wantsBudget, wantsReadersBudget } from './disruption-budget.ts';
 import { wantedMonitors } from './monitors.ts';
 import { networkPolicyNames } from './network-policy.ts';
 import { serviceAccountName } from './service-account.ts';
@@ -41,6 +41,7 @@ export function expectedObjects(cluster: string, spec: ClusterSpec): readonly Ex
       isWanted: spec.networkPolicy.enabled,
     })),
     { kind: 'PodDisruptionBudget', name: names.budget, isWanted: wantsBudget(spec) },
+    { kind: 'PodDisruptionBudget', name: names.readersBudget, isWanted: wantsReadersBudget(spec) },
     ...monitorKinds.map((kind) => ({
       kind,
       name: names.monitor,

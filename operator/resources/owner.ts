@@ -1,6 +1,6 @@
 import type { ClusterObject } from '../api/cluster.ts';
 import type { DesiredObject, JsonObject, OwnerReference } from '../api/kubernetes-object.ts';
-import { annotationKeys, apiVersion, clusterKind, ownedLabels } from '../api/names.ts';
+import { annotationKeys, apiVersion, clusterKind, labelKeys, ownedLabels } from '../api/names.ts';
 import { contentHash } from './content-hash.ts';
 
 export interface Parts {
@@ -56,6 +56,34 @@ export function ownedObject(cluster: ClusterObject, parts: Parts): DesiredObject
         [annotationKeys.appliedHash]: contentHash({ content, labels, annotations }),
       },
       ownerReferences: [ownerReference(cluster)],
+    },
+    ...content,
+  };
+}
+
+const versionPattern = /^[0-9A-Za-z]([-._0-9A-Za-z]{0,61}[0-9A-Za-z])?$/;
+
+/** What the version label says: what the spec says, or the tag of the image when it is a number. */
+export function versionLabel(given: string | undefined, image: string): string | undefined {
+  const [, tag] = /:(v?[0-9][^:/@]*)(?:@.*)?$/.exec(image) ?? [];
+  const version = given ?? tag;
+  return version !== undefined && versionPattern.test(version) ? version : undefined;
+}
+
+/** The object with the label of the version that its Cluster runs. Pod templates have none: it would restart pods. */
+export function versioned(object: DesiredObject, version: string | undefined): DesiredObject {
+  if (version === undefined) return object;
+  const { apiVersion: group, kind, metadata, ...content } = object;
+  const { [annotationKeys.appliedHash]: _, ...annotations } = metadata.annotations ?? {};
+  const labels = { ...metadata.labels, [labelKeys.version]: version };
+  const hash = contentHash({ content, labels, annotations });
+  return {
+    apiVersion: group,
+    kind,
+    metadata: {
+      ...metadata,
+      labels,
+      annotations: { ...annotations, [annotationKeys.appliedHash]: hash },
     },
     ...content,
   };

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { ClaimTemplate, DesiredObject, JsonObject } from '../api/kubernetes-object.ts';
-import { labelKeys, objectNames, ownedLabels, selectorLabels } from '../api/names.ts';
+import { objectNames, ownedLabels, selectorLabels } from '../api/names.ts';
 import { ownedObject } from './owner.ts';
 import type { PodInputs } from './pod-template.ts';
 import { podTemplate } from './pod-template.ts';
@@ -24,7 +24,6 @@ export function statefulSet(inputs: StatefulSetInputs): DesiredObject {
     kind: 'StatefulSet',
     name: names.statefulSet,
     inherited: spec.inheritedMetadata,
-    ...(spec.version === undefined ? undefined : { labels: { [labelKeys.version]: spec.version } }),
     spec: {
       replicas: inputs.replicas,
       serviceName: names.headless,

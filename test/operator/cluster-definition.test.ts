@@ -12,7 +12,8 @@ import { definitionFiles } from '../../operator/api/definition-file.ts';
 import { allDefinitions } from '../../operator/api/kinds/definitions.ts';
 import type { JsonObject } from '../../operator/api/kubernetes-object.ts';
 import { hotSettings, managedSettings } from '../../operator/api/setting-classes.ts';
-import { allSettings } from '#config/registry.ts';
+import { variableOf } from '../../operator/resources/setting-variable.ts';
+import { allSettings, variableOf as serverVariableOf } from '#config/registry.ts';
 import { rootDirectory } from '#test/tidy/source-tree.ts';
 
 /*
@@ -276,6 +277,10 @@ const refused: readonly (readonly [object, RegExp])[] = [
   [{ backup: { directory: '../backups' } }, /^spec\.backup\.directory/],
   [{ backup: { defaults: { schedule: { type: 'cron' } } } }, /^spec\.backup\.defaults\.schedule/],
   [
+    { backup: { databases: { audit: { schedule: { type: 'cron' } } } } },
+    /^spec\.backup\.databases\.<name>\.schedule\.expression is needed/,
+  ],
+  [
     { backup: { defaults: { schedule: { timeWindow: { start: '24:00', end: '05:00' } } } } },
     /timeWindow\.start/,
   ],
@@ -346,6 +351,10 @@ test('members of a new Cluster speak TLS; no field of an absent feature is switc
   assert.equal(parsed?.update.verify, 'AfterUpgrade');
   assert.equal(parsed?.update.allowDowntime, false);
   assert.equal(parsed?.backup, undefined);
+});
+
+test('each setting has the variable that the server reads', () => {
+  for (const { key } of allSettings) assert.equal(variableOf(key), serverVariableOf(key));
 });
 
 test('what the table calls hot is what the server takes over while it runs', () => {

@@ -7,6 +7,7 @@ import { configMap, membersConfigMap } from '../../resources/config-maps.ts';
 import { disruptionBudgets } from '../../resources/disruption-budget.ts';
 import { monitors } from '../../resources/monitors.ts';
 import { networkPolicies, networkPolicyNames } from '../../resources/network-policy.ts';
+import { versioned, versionLabel } from '../../resources/owner.ts';
 import { serverList } from '../../resources/server-list.ts';
 import { serviceAccount } from '../../resources/service-account.ts';
 import { services } from '../../resources/services.ts';
@@ -18,7 +19,8 @@ import { holds } from '../same-content.ts';
 /** Everything that the Cluster owns, in the order in which it is made. */
 export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readonly DesiredObject[] {
   const { cluster, spec, seen } = pass;
-  return [
+  const version = versionLabel(spec.version, pass.image);
+  const objects = [
     ...serviceAccount(cluster, spec),
     configMap(cluster, spec, listOf(pass)),
     ...(draft.record === undefined ? [] : [membersConfigMap(cluster, draft.record)]),
@@ -37,6 +39,7 @@ export function desiredObjects(pass: Pass, draft: Pick<Draft, 'record'>): readon
       presentTemplates: seen.statefulSet?.spec?.volumeClaimTemplates,
     }),
   ];
+  return objects.map((object) => versioned(object, version));
 }
 
 /**
@@ -119,6 +122,7 @@ function surplusOf(
     `Service/${names.readOnly}`,
     `ServiceAccount/${names.serviceAccount}`,
     `PodDisruptionBudget/${names.budget}`,
+    `PodDisruptionBudget/${names.readersBudget}`,
     ...networkPolicyNames(cluster.metadata.name).map((name) => `NetworkPolicy/${name}`),
     ...monitorKinds.map((kind) => `${kind}/${names.monitor}`),
   ];
