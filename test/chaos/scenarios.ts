@@ -27,7 +27,7 @@ const builds = shown('chaos/scenarios/builds.ts');
 const soak = shown('chaos/scenarios/soak.ts');
 const databases = shown('chaos/scenarios/snapshots.ts');
 const desk = shown('cluster/consensus/membership-desk.test.ts');
-const snapshots = shown('cluster/snapshot/snapshots.test.ts');
+const snapshots = shown('cluster/snapshot/long/snapshots.ts');
 const staging = shown('cluster/staging/staging.test.ts');
 const forwarding = shown('cluster/doors/forwarding.test.ts');
 const management = shown('cluster/doors/management.test.ts');
@@ -59,7 +59,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   M1: [restarts('M1')],
   M2: [
     hostile('forged, repeated and empty'),
-    shown('cluster/doors/hostile-management.test.ts')('wrong and unsafe management calls'),
+    shown('cluster/doors/long/hostile-management.ts')('wrong and unsafe management calls'),
   ],
   M3: [restarts('M1'), desk('a removal that would cost the quorum is refused')],
   M4: [hostile('forged, repeated and empty'), desk('a change for another configuration')],

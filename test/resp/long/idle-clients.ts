@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { HttpClient, quickStart, startServer } from '../../support/server-process.ts';
 
 // 500 idle clients and 500 half-sent requests at each of the doors for agents and keys: others are served meanwhile, and memory
-// comes back. Too long for the quick suite: `npm run load:sockets`.
+// comes back. Too long for the quick suite: `npm run long`.
 
 const clientCount = 500;
 const password = 'idle-password';

@@ -9,13 +9,13 @@ import { HttpClient, quickStart, startServer } from '../../support/server-proces
 /*
  * A thousand subscribers and 100 events a second (websocket.md 3): who reads gets every event, in order and once; who does not
  * read is dropped when its unsent bytes pass the limit, and costs no more than that. Too long for the quick suite:
- * `npm run load:sockets`.
+ * `npm run long`.
  */
 
 const readerCount = 1000;
 const sleeperCount = 20;
 const commitCount = 1000;
-/** `COMMITS_PER_SECOND=100 EVENTS_PER_COMMIT=4 npm run load:sockets` shows how much more there is room for. */
+/** `COMMITS_PER_SECOND=100 EVENTS_PER_COMMIT=4 npm run long` shows how much more there is room for. */
 const commitsPerSecond = Number(process.env['COMMITS_PER_SECOND'] ?? 100);
 const eventsPerCommit = Number(process.env['EVENTS_PER_COMMIT'] ?? 1);
 /** Every so many commits an event that fills what the system buffers for who does not read. */

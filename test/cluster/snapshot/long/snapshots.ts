@@ -11,8 +11,11 @@ import { SnapshotInstaller } from '#cluster/snapshot/snapshot-installer.ts';
 import { Settings } from '#config/effective-settings.ts';
 import { silentLog } from '#core/log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
-import { manifest, zip } from '../../database/support/hostile-zip.ts';
-import { openTestDatabase, type TestDatabase } from '../../database/support/open-test-database.ts';
+import { manifest, zip } from '../../../database/support/hostile-zip.ts';
+import {
+  openTestDatabase,
+  type TestDatabase,
+} from '../../../database/support/open-test-database.ts';
 
 interface Pair {
   readonly from: TestDatabase;

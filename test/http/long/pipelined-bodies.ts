@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { makeCertificate } from '../support/certificates.ts';
-import { basic, type DoorFixture, startDoor } from './door-fixture.ts';
-import { rowBatch } from './fake-databases.ts';
+import { makeCertificate } from '../../support/certificates.ts';
+import { basic, type DoorFixture, startDoor } from '../door-fixture.ts';
+import { rowBatch } from '../fake-databases.ts';
 
 // Clients that send a large request while the one before is answered: it is not read ahead (limits.md 26), so the end of the
 // connection stands behind it. Who has left is noticed all the same (limits.md 6); who stays gets its answers.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePort, until, WorkerGroup } from './worker-group.ts';
+import { freePort, until, WorkerGroup } from '../worker-group.ts';
 
 // A majority is lost for good (ha.md 8.2 rule 7): one member goes on alone by a word of approval, and others come anew.
 

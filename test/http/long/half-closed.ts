@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { basic, type DoorFixture, startDoor } from './door-fixture.ts';
-import { rowBatch } from './fake-databases.ts';
+import { basic, type DoorFixture, startDoor } from '../door-fixture.ts';
+import { rowBatch } from '../fake-databases.ts';
 
 // Clients that end their side of the connection: some wait for their answers, others have left (limits.md 6). Both look the
 // same until something is written to them.

@@ -13,9 +13,9 @@ import {
   personBucket,
   temporaryDirectory,
   turnTimers,
-} from './engine-fixture.ts';
+} from '../engine-fixture.ts';
 
-const child = new URL('./kill-child.ts', import.meta.url).pathname;
+const child = new URL('../kill-child.ts', import.meta.url).pathname;
 
 /** Lets a child write until `count` rounds are acknowledged, kills it and gives the acknowledged rounds. */
 async function writeAndKill(directory: string, count: number): Promise<number[]> {

@@ -18,8 +18,8 @@ import {
 } from '#storage/log/segment.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import { walkEnvironment } from '#storage/environment/walk.ts';
-import { Log, openEngine, temporaryDirectory, turnTimers } from './engine-fixture.ts';
-import { type Change, change, contents, indexes, operationsFor } from './indexed-fixture.ts';
+import { Log, openEngine, temporaryDirectory, turnTimers } from '../engine-fixture.ts';
+import { type Change, change, contents, indexes, operationsFor } from '../indexed-fixture.ts';
 
 // What a power loss leaves: the log up to its last acknowledged write, perhaps with a torn one behind it, and LMDB's file
 // as one of its checkpoints left it. And that it makes no difference to readers what makes commits durable.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flags, type Flag } from '#mcp/policy/configuration.ts';
-import { type McpFixture, startMcp } from './mcp-fixture.ts';
+import { type McpFixture, startMcp } from '../mcp-fixture.ts';
 
 // Which permissions a statement needs (mcp.md 5): each row is tried with one flag missing at a time, so it tells exactly which.
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import type { HttpRequest } from '../../operator/kubernetes/port.ts';
-import { stableJson } from '../../operator/resources/content-hash.ts';
-import { SimulatedWorld } from './sim/simulated-world.ts';
+import type { HttpRequest } from '../../../operator/kubernetes/port.ts';
+import { stableJson } from '../../../operator/resources/content-hash.ts';
+import { SimulatedWorld } from '../sim/simulated-world.ts';
 
 /*
  * The operator is killed after its n-th call that may change something, for every n of a flow: the call took effect, its answer

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clusterToken, startCluster } from '../support/scripted-cluster.ts';
+import { clusterToken, startCluster } from '../../support/scripted-cluster.ts';
 
 // Calls of the management endpoints that are malformed or unsafe: each is refused with a text that says what to do, and changes
 // nothing (contract 3; ha.md 11.2).

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLog } from '#core/log.ts';
-import { openTestDatabase, root } from '../database/support/open-test-database.ts';
+import { openTestDatabase, root } from '../../database/support/open-test-database.ts';
 import {
   HttpClient,
   quickStart,
   type ServerProcess,
   startServer,
-} from '../support/server-process.ts';
+} from '../../support/server-process.ts';
 
 // What SIGTERM leaves, and when a server is ready (limits.md 18, 19, 20), on a real process.
 

@@ -15,7 +15,7 @@ import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { index, property, type } from '#test/catalog/catalog-builder.ts';
 import { arbitraryScalar, arbitraryValue } from '#test/storage/arbitrary-values.ts';
-import { openTestState, type TestState } from './support/open-state.ts';
+import { openTestState, type TestState } from '../support/open-state.ts';
 
 const names = ['a', 'b', 'c', 'd', 'e'] as const;
 
