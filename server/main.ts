@@ -38,7 +38,7 @@ const commandLine = process.argv.slice(2);
 // Over standard output agents get the protocol and nothing else: whatever else is written goes to standard error.
 const protocolOutput = commandLine.includes('--mcp-stdio') ? takeStandardOutput() : undefined;
 
-if (commandLine.includes('--version')) printVersion(commandLine.includes('--json'));
+if (commandLine.includes('--version')) await printVersion(commandLine.includes('--json'));
 else if (commandLine[0] === fillingSwitch) await loadEverything();
 else {
   if (process.env[cacheVariable] === undefined) await restartWithCache();
@@ -143,20 +143,21 @@ function productVersion(): { readonly name: string; readonly version: string } {
 }
 
 /** House decision 39. */
-function printVersion(asJson: boolean): void {
+async function printVersion(asJson: boolean): Promise<void> {
   const { name, version } = productVersion();
   if (!asJson) {
     console.log(`${name} ${version}`);
     return;
   }
-  const format = { reads: [1, 1], writes: 1 };
+  const { clusterCapabilities, formats } = await import('#cluster/features.ts');
+  const doors = ['http', 'https', 'websocket', 'batch', 'sql', 'backup', 'prometheus', 'redis'];
   const description = {
     name,
     version,
     node: process.versions.node,
     platform: `${process.platform}-${process.arch}`,
-    formats: { storage: format, log: format, catalog: format },
-    capabilities: ['http', 'https', 'websocket', 'batch', 'sql', 'backup', 'prometheus', 'redis'],
+    formats,
+    capabilities: [...new Set([...doors, ...clusterCapabilities])].sort(),
     downgradeSafeTo: version,
   };
   console.log(JSON.stringify(description));

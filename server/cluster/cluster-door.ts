@@ -24,6 +24,8 @@ export interface ClusterDoor {
   readonly readiness: Readiness;
   /** Capabilities of this build, sorted. */
   readonly capabilities: readonly string[];
+  /** Formats that this build reads and writes. */
+  readonly formatVersions: object;
   /** Settings that must be the same on all servers. */
   readonly sharedSettings: Readonly<Record<string, string>>;
   close(): void;

@@ -11,6 +11,22 @@ export function capabilityOf(feature: string): string {
   return `feature:${feature}`;
 }
 
+/** What this build can do with others, as it tells them (ha.md 10.3, 11.4). */
+export const clusterCapabilities: readonly string[] = [
+  'bootstrap',
+  ...features.map(capabilityOf),
+  'forwarding',
+  'security-documents',
+  'verify',
+];
+
+/** What this build reads and writes (ha.md 16 rule 5). Segments of one database (1) and of a cluster (2) are both logs. */
+export const formats = {
+  storage: { reads: [1, 1], writes: 1 },
+  log: { reads: [1, 2], writes: 2 },
+  catalog: { reads: [1, 1], writes: 1 },
+} as const;
+
 /** Those that this build does not have. */
 export function unknownFeatures(names: readonly string[]): readonly string[] {
   return names.filter((name) => !features.includes(name));

@@ -28,7 +28,7 @@ import { ClusterManagement } from './management/management.ts';
 import { PeerResync } from './management/peer-resync.ts';
 import { ClusterVerify } from './management/verify.ts';
 import { ReadBarrier } from './reads/read-barrier.ts';
-import { capabilityOf, features } from './features.ts';
+import { clusterCapabilities as capabilities, features, formats } from './features.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import { CapabilityPoll } from './status/capabilities.ts';
 import { FeatureSwitch } from './status/feature-switch.ts';
@@ -58,15 +58,6 @@ export interface ClusterDoorOptions {
   /** From now on tokens of other servers are honoured. */
   readonly shareTokens: (remote: RemoteTokens) => void;
 }
-
-/** Of this build. */
-const capabilities: readonly string[] = [
-  'bootstrap',
-  ...features.map(capabilityOf),
-  'forwarding',
-  'security-documents',
-  'verify',
-];
 
 const sampleEveryMs = 5000;
 
@@ -132,6 +123,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     readiness,
     http,
     token,
+    poll,
     runtime,
   });
   const resync = new PeerResync({ addresses, http, token });
@@ -152,6 +144,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     verify,
     readiness,
     capabilities,
+    formatVersions: formats,
     sharedSettings: sharedSettings(settings),
     close: () => {
       stopWatches();

@@ -4,6 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { clusterCapabilities } from '#cluster/features.ts';
 import { rowsText } from '#cli/row-output.ts';
 import { turnsUntil } from '../support/turns.ts';
 import { commandLine } from './terminal-fixture.ts';
@@ -25,8 +26,10 @@ test('the executable tells its version and its use, and refuses what it does not
     return { status, stdout, stderr };
   };
   assert.match(polyad('--version').stdout, /^polyad \d+\.\d+\.\d+\n$/);
-  const { name, formats } = JSON.parse(polyad('--version', '--json').stdout);
+  const { name, formats, capabilities } = JSON.parse(polyad('--version', '--json').stdout);
   assert.deepEqual([name, Object.keys(formats)], ['polyad', ['storage', 'log', 'catalog']]);
+  for (const capability of clusterCapabilities) assert.ok(capabilities.includes(capability));
+  assert.deepEqual(formats.log, { reads: [1, 2], writes: 2 });
   const help = polyad('--help');
   assert.deepEqual(
     [help.status, help.stdout.split('\n')[0]],

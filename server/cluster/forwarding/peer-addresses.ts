@@ -164,6 +164,15 @@ export class PeerAddresses {
     return { kind: 'address', peer: id, host: unbracketed(peer.host), port, isSecure: false };
   }
 
+  /** Who is to be a member, and may be none of those that are known yet. */
+  dialNewcomer(member: Member): Dial {
+    if (this.find(member.id) !== undefined) return this.dialForCapabilities(member.id);
+    const { host, http, https } = addedPeer(member);
+    const secure = this.#own.https === undefined ? undefined : (https ?? this.#own.https);
+    const address = `${host}:${secure ?? http ?? this.#own.http}`;
+    return this.#mapped(member.id, address, secure !== undefined);
+  }
+
   #tell(protocol: Protocol, colliding: string): void {
     if (colliding === (this.#told.get(protocol) ?? '')) return;
     this.#told.set(protocol, colliding);

@@ -9,10 +9,12 @@ import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
 import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
 import type { PeerHttp } from '../forwarding/peer-http.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
+import type { CapabilityPoll } from '../status/capabilities.ts';
 import type { Readiness } from '../status/readiness.ts';
 import { done, type ManagementAnswer, noLeader, outcomeUnknown, refused } from './answer.ts';
 import { connectTo } from './connect.ts';
 import { Fields, wrong } from './fields.ts';
+import { lackOf } from './lack-of-features.ts';
 import { readNewPeer } from './new-peer.ts';
 
 type Given = ReadonlyMap<string, unknown>;
@@ -36,6 +38,7 @@ export class ClusterManagement {
   readonly #runtime: Pick<Runtime, 'clock' | 'timers'>;
   readonly #http: PeerHttp;
   readonly #token: ClusterToken;
+  readonly #poll: Pick<CapabilityPoll, 'ask'>;
 
   constructor(options: {
     view: ClusterView;
@@ -44,8 +47,10 @@ export class ClusterManagement {
     readiness: Readiness;
     http: PeerHttp;
     token: ClusterToken;
+    poll: Pick<CapabilityPoll, 'ask'>;
     runtime: Pick<Runtime, 'clock' | 'timers'>;
   }) {
+    this.#poll = options.poll;
     this.#runtime = options.runtime;
     this.#http = options.http;
     this.#token = options.token;
@@ -68,6 +73,9 @@ export class ClusterManagement {
     // A learner that is to vote is one whose addition broke off behind the first step: it goes on.
     if (known !== undefined && (known.voter || isLearner))
       return done({ result: `Peer ${member.id} added`, voter: known.voter, configurationIndex });
+    const active = this.#view.features?.active() ?? [];
+    const lack = await lackOf(member, active, { addresses: this.#addresses, poll: this.#poll });
+    if (lack !== undefined) return refused(409, lack);
     const change = { kind: 'add', member, ...expected(expectedIndex) } as const;
     const changed = await this.#change(change, timeoutMs);
     const result = `Peer ${member.id} added`;

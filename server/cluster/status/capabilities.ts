@@ -2,7 +2,7 @@ import type { Log } from '#core/log.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { ClusterView } from '../cluster-view.ts';
-import type { PeerAddresses } from '../forwarding/peer-addresses.ts';
+import type { Dial, PeerAddresses } from '../forwarding/peer-addresses.ts';
 import { PeerFailure, type PeerHttp } from '../forwarding/peer-http.ts';
 import type { ClusterToken } from '../token/cluster-token.ts';
 
@@ -129,9 +129,11 @@ export class CapabilityPoll {
   }
 
   /** The answer must come from the one that was asked: a shared address answers for another. */
-  async ask(peer: PeerId): Promise<PeerCapabilities | UnknownReason> {
-    const { addresses, http, token } = this.#options;
-    const dial = addresses.dialForCapabilities(peer);
+  async ask(
+    peer: PeerId,
+    dial: Dial = this.#options.addresses.dialForCapabilities(peer),
+  ): Promise<PeerCapabilities | UnknownReason> {
+    const { http, token } = this.#options;
     if (dial.kind === 'refused') return 'not-identified';
     try {
       const { status, body } = await http.askWhole(dial, {

@@ -84,11 +84,12 @@ export const clusterPeers: Resource = (scope, { door }, done) => {
   const ignoring = { config: { ...config, ignoresBody: true }, preParsing };
 
   scope.post('/cluster/capabilities', ignoring, async ({ exchange }) => {
-    const { view, capabilities, sharedSettings } = clusterOf(exchange);
+    const { view, capabilities, formatVersions, sharedSettings } = clusterOf(exchange);
     return {
       peerId: view.consensus.self,
       version: door.version,
       capabilities,
+      formatVersions,
       databases: door.databases.names(),
       settings: sharedSettings,
     };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterToken, type ScriptedCluster, startCluster } from '../support/scripted-cluster.ts';
+import { formats } from '#cluster/features.ts';
 import { PeerAddresses } from '#cluster/forwarding/peer-addresses.ts';
 import { PeerHttp } from '#cluster/forwarding/peer-http.ts';
 import { CapabilityPoll } from '#cluster/status/capabilities.ts';
@@ -289,6 +290,31 @@ test('membership', async (context) => {
   assert.deepEqual([leaderless.status, leaderless.headers['retry-after']], [503, '1']);
 });
 
+test('a new member that lacks what the cluster uses is refused by name; one that tells nothing is let in', async (context) => {
+  const cluster = await startCluster(context);
+  const left = cluster.members.pop();
+  assert.ok(left);
+  const used: string[] = [];
+  cluster.server(0).features = { active: () => used, activate: () => Promise.resolve() };
+  const add = async (peerId: string, port: number) => {
+    const body = { peerId, address: `${peerId.replace('_', ':')}:${port}` };
+    return cluster.door(0).ask('POST', 'cluster/peer', { body });
+  };
+  used.push('greeting');
+  const refused = await add(left.id, cluster.door(2).port);
+  assert.equal(refused.status, 409, refused.text);
+  assert.match(
+    String(refused.body['error']),
+    new RegExp(`^Peer ${left.id} runs version .*, which lacks 'greeting'; the cluster uses it`),
+  );
+  // Known to nobody yet, at the address that the request names, where another one answers.
+  assert.equal((await add('127.0.0.1_7009', cluster.door(2).port)).status, 200);
+  await cluster.door(2).server.close();
+  assert.equal((await add(left.id, cluster.door(2).port)).status, 200);
+  used.pop();
+  assert.equal((await add(left.id, 1)).status, 200);
+});
+
 test('leave hands the lead over first; prepare-stop keeps the membership', async (context) => {
   const cluster = await startCluster(context);
   const left = await cluster.door(0).ask('POST', 'cluster/leave');
@@ -351,6 +377,7 @@ test('endpoints between servers take the token of the cluster and nothing else',
   );
   const told = await ask('cluster/capabilities', { body: {}, user: null, headers: token });
   assert.equal(told.body['peerId'], cluster.server(0).id);
+  assert.deepEqual(told.body['formatVersions'], formats);
   const snapshot = (asked: object, path = 'ha/snapshot/school', place = 0) =>
     cluster.door(place).ask('GET', path, asked);
   assert.equal((await snapshot({})).status, 401, 'not even root');

@@ -3,6 +3,7 @@ import type {
   ClusterDatabase,
   ClusterView,
   DeclaredPeer,
+  FeaturePort,
   VerifyPort,
 } from '#cluster/cluster-view.ts';
 import type {
@@ -48,6 +49,7 @@ export class ScriptedServer implements ClusterView {
   transferred: Transferred | undefined;
   shown: ClusterDatabase[] = [{ name: 'school', status: 'ONLINE', appliedIndex: 5 }];
   verifier?: VerifyPort;
+  features?: FeaturePort;
   resync?: (database: string) => Promise<void>;
   readonly #cluster: ScriptedCluster;
   readonly #listeners = new Set<(status: ConsensusStatus) => void>();
