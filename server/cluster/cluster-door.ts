@@ -1,3 +1,4 @@
+import type { LabelledCounts } from '#core/instruments.ts';
 import type { PeerAddresses } from './forwarding/peer-addresses.ts';
 import type { PeerHttp } from './forwarding/peer-http.ts';
 import type { Forwarder } from './forwarding/forwarder.ts';
@@ -24,6 +25,8 @@ export interface ClusterDoor {
   readonly readiness: Readiness;
   /** Capabilities of this build, sorted. */
   readonly capabilities: readonly string[];
+  /** Bytes of archives that went to other servers, by receiver. */
+  readonly snapshotBytes: LabelledCounts;
   /** Formats that this build reads and writes. */
   readonly formatVersions: object;
   /** Settings that must be the same on all servers. */

@@ -1,3 +1,4 @@
+import type { Histogram, LabelledCounts } from '#core/instruments.ts';
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { ConsensusPort } from './consensus-port.ts';
 
@@ -34,8 +35,24 @@ export interface ClusterView {
   stageOf?(uuid: string): StageState;
   /** Features that entries of the log have switched on (ha.md 16). */
   readonly features?: FeaturePort;
+  /** What scrapes see of the way of writes. */
+  readonly measures?: ReplicationMeasures;
   /** Before the first election: what formation needs from the other side (ha.md 8.4.1). */
   bootstrapState?(): unknown;
+}
+
+export interface ReplicationMeasures {
+  readonly commits: {
+    readonly queueLength: number;
+    readonly queuedBytes: number;
+    /** Seconds from the queue to the commit by a quorum. */
+    readonly waits: Histogram;
+    readonly batchSizes: Histogram;
+    /** By database. */
+    readonly unknownOutcomes: LabelledCounts;
+  };
+  /** Seconds of the steps in which the log is applied. */
+  readonly applies: Histogram;
 }
 
 export interface FeaturePort {
@@ -144,3 +161,6 @@ export interface SnapshotArchive {
   readonly pieces: AsyncIterable<Uint8Array>;
   close(): void;
 }
+
+/** Says who fetches an archive, for what the sender counts. */
+export const receiverHeader = 'x-service-snapshot-receiver';

@@ -6,6 +6,7 @@ import type {
   ClusterView,
   DeclaredPeer,
   FeaturePort,
+  ReplicationMeasures,
   ResyncProgress,
   SnapshotPort,
   StageState,
@@ -83,6 +84,10 @@ export class Cluster implements ClusterView {
     if (options.raftCertificateEndsAt !== undefined)
       this.raftCertificateEndsAt = options.raftCertificateEndsAt;
     if (options.bootstrapState !== undefined) this.bootstrapState = options.bootstrapState;
+  }
+
+  get measures(): ReplicationMeasures {
+    return this.replication.measures;
   }
 
   get isReadyLeader(): boolean {

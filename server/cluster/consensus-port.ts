@@ -1,3 +1,4 @@
+import type { ConsensusMeasures } from './consensus/measures.ts';
 import type {
   ConfState,
   DropReason,
@@ -16,6 +17,8 @@ import type {
  */
 export interface ConsensusPort {
   readonly self: PeerId;
+  /** What is measured in the thread of consensus. */
+  readonly measures?: ConsensusMeasures | undefined;
   /** The newest published state; never waits. */
   status(): ConsensusStatus;
   /** Called after each change of role, term, leader, readiness, membership or state of the log; returns the way to stop. */
@@ -140,8 +143,20 @@ export interface ConsensusStatus {
   readonly electionCount: number;
   /** Milliseconds since the epoch; 0: none yet. */
   readonly lastElectionMs: number;
+  /** Counted since the start; absent in doubles of tests. */
+  readonly counts?: ConsensusCounts;
   /** On the leader, for the other members. */
   readonly progress: readonly PeerProgress[];
+}
+
+export interface ConsensusCounts {
+  readonly leaderChanges: number;
+  /** Of this server, by reason. */
+  readonly stepDowns: Readonly<Record<string, number>>;
+  /** Of own entries that are not committed yet. */
+  readonly uncommittedBytes: number;
+  /** Of the volume of the log, as it was last weighed. */
+  readonly logFreeBytes: number | undefined;
 }
 
 export interface PeerProgress {
@@ -157,4 +172,8 @@ export interface PeerProgress {
   readonly roundTripMs: number | undefined;
   /** Of the last hundred or so. */
   readonly roundTripP99Ms?: number | undefined;
+  /** Of entries, since this server started. */
+  readonly appendBytes?: number;
+  /** Answers that refused an append. */
+  readonly appendRejections?: number;
 }

@@ -15,6 +15,7 @@ import {
   haStaleFollowerRecoveryDurationMs,
 } from '#config/cluster-resync-settings.ts';
 import { snapshotWatchdogMs } from '#config/cluster-rules.ts';
+import { LabelledCounts } from '#core/instruments.ts';
 import type { Log } from '#core/log.ts';
 import type { Runtime, Timers } from '#core/runtime.ts';
 import type { ClusterDoor } from './cluster-door.ts';
@@ -59,6 +60,8 @@ export interface ClusterDoorOptions {
   readonly shareTokens: (remote: RemoteTokens) => void;
 }
 
+const ofThisBuild = { capabilities, formatVersions: formats };
+
 const sampleEveryMs = 5000;
 
 /** What must be the same on all servers (ha.md 13). */
@@ -82,13 +85,12 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   const { clock, timers } = runtime;
   const addresses = new PeerAddresses(view, options);
   const { http, close: closeHttp } = await openPeerHttp(settings, timers, log);
-  const reads = new ReadBarrier(view, { settings, clock, timers });
+  const timing = { settings, clock, timers };
+  const reads = new ReadBarrier(view, timing);
   const trace = verboseLog(settings, log);
   const forwarder = new Forwarder({
+    ...timing,
     view,
-    settings,
-    clock,
-    timers,
     token,
     addresses,
     http,
@@ -143,8 +145,8 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     management,
     verify,
     readiness,
-    capabilities,
-    formatVersions: formats,
+    ...ofThisBuild,
+    snapshotBytes: new LabelledCounts(),
     sharedSettings: sharedSettings(settings),
     close: () => {
       stopWatches();

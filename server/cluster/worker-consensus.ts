@@ -1,6 +1,7 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { DatabaseError } from '#core/errors.ts';
 import type { RaftTls } from './transport/raft-tls.ts';
+import { type ConsensusMeasures, measuresMemory, measuresOver } from './consensus/measures.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
 import {
@@ -35,6 +36,7 @@ const appliedBytesMax = 1024 * 1024;
 /** Consensus in two threads of their own: the worker that decides, and the one that writes its log. */
 export class WorkerConsensus implements ConsensusPort {
   readonly self: PeerId;
+  measures: ConsensusMeasures | undefined;
   readonly #worker: Worker;
   readonly #outbox: Outbox<ToWorker>;
   readonly #logWorker: Worker;
@@ -63,9 +65,10 @@ export class WorkerConsensus implements ConsensusPort {
       workerData: { logPort: port1 },
       transferList: [port1],
     });
+    const measures = measuresMemory();
     const worker = new Worker(new URL('./consensus-worker.ts', import.meta.url), {
       name: 'consensus',
-      workerData: { consensus: options, logPort: port2 },
+      workerData: { consensus: options, logPort: port2, measures },
       transferList: [port2],
     });
     const [first] = await new Promise<readonly FromWorker[]>((resolve, reject) => {
@@ -77,7 +80,9 @@ export class WorkerConsensus implements ConsensusPort {
       await Promise.all([worker.terminate(), logWorker.terminate()]);
       throw new Error(first?.kind === 'broken' ? first.message : `unexpected ${first?.kind}`);
     }
-    return new WorkerConsensus(options.self, worker, logWorker, first.status, listeners);
+    const started = new WorkerConsensus(options.self, worker, logWorker, first.status, listeners);
+    started.measures = measuresOver(measures);
+    return started;
   }
 
   private constructor(

@@ -1,5 +1,5 @@
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
-import type { PeerProgress } from '#cluster/consensus-port.ts';
+import type { ConsensusCounts, PeerProgress } from '#cluster/consensus-port.ts';
 import {
   counter,
   countersBy,
@@ -10,10 +10,22 @@ import {
 } from './telemetry.ts';
 
 const logStates = ['OK', 'PRESSURE', 'FAILED', 'GAVE_UP'];
+const stepDownReasons = ['transfer', 'removed', 'log', 'apply', 'term', 'quorum'];
 const replicaStates = ['UNKNOWN', 'HEALTHY', 'CATCHING_UP', 'FALLING_BEHIND', 'STALLED'];
 
+/** What other parts of the server count for it. */
+export interface ClusterCounts {
+  /** Commits that met a change of somebody else. */
+  readonly conflicts: () => number;
+  /** Repetitions of requests that were not executed again, by database. */
+  readonly repetitions: () => Iterable<readonly [string, number]>;
+}
+
 /** What scrapes see of a cluster from this server (ha.md 15). */
-export function clusterFamilies(cluster: ClusterDoor): readonly MetricFamily[] {
+export function clusterFamilies(
+  cluster: ClusterDoor,
+  counts: ClusterCounts,
+): readonly MetricFamily[] {
   const { view, forwarder, reads } = cluster;
   const status = view.consensus.status();
   const { voters, learners } = status.configuration;
@@ -35,6 +47,19 @@ export function clusterFamilies(cluster: ClusterDoor): readonly MetricFamily[] {
       view.databases().filter((database) => database.status === 'DIVERGED').length,
     ),
     ...followerFamilies(cluster, status.progress, status.commitIndex),
+    ...leadFamilies(status.counts),
+    ...writeFamilies(cluster, status.counts?.uncommittedBytes ?? 0),
+    countersBy(
+      'kind',
+      { name: 'ha_conflicts', help: 'Commits that met a change of somebody else, by kind' },
+      [['version', counts.conflicts()]],
+    ),
+    countersBy(
+      'database',
+      { name: 'ha_dedup_hits', help: 'Repetitions of requests that were not executed again' },
+      counts.repetitions(),
+    ),
+    ...threadFamilies(cluster),
     countersBy(
       'result',
       { name: 'ha_forwarded', help: 'Requests sent on to another server, by result' },
@@ -60,7 +85,7 @@ export function clusterFamilies(cluster: ClusterDoor): readonly MetricFamily[] {
 }
 
 function followerFamilies(
-  { report }: ClusterDoor,
+  { report, snapshotBytes }: ClusterDoor,
   progress: readonly PeerProgress[],
   commitIndex: number,
 ): readonly MetricFamily[] {
@@ -80,10 +105,79 @@ function followerFamilies(
       samples: by(({ roundTripMs }) => (roundTripMs ?? 0) / 1000),
     },
     {
+      name: 'ha_append_bytes',
+      help: 'Bytes of entries sent to a peer',
+      type: 'counter',
+      samples: by(({ appendBytes }) => appendBytes ?? 0),
+    },
+    {
+      name: 'ha_append_rejected',
+      help: 'Appends that a peer refused',
+      type: 'counter',
+      samples: by(({ appendRejections }) => appendRejections ?? 0),
+    },
+    countersBy(
+      'peer',
+      { name: 'ha_snapshot_bytes', help: 'Bytes of archives of databases sent to a peer' },
+      new Map([...progress.map(({ id }) => [id, 0] as const), ...snapshotBytes.entries()]),
+    ),
+    {
       name: 'ha_follower_status',
       help: replicaStates.join(', '),
       type: 'gauge',
       samples: by(({ id }) => replicaStates.indexOf(report.replicaStatus(id))),
+    },
+  ];
+}
+
+function leadFamilies(counts: ConsensusCounts | undefined): readonly MetricFamily[] {
+  if (counts === undefined) return [];
+  const { leaderChanges, stepDowns, logFreeBytes } = counts;
+  return [
+    counter('ha_leader_changes', 'Times that another server began to lead', leaderChanges),
+    countersBy(
+      'reason',
+      { name: 'ha_stepdowns', help: 'Times that this server ceased to lead, by reason' },
+      stepDownReasons.map((reason) => [reason, stepDowns[reason] ?? 0]),
+    ),
+    ...(logFreeBytes === undefined
+      ? []
+      : [gauge('ha_log_free_bytes', 'Free on the volume of the Raft log', logFreeBytes)]),
+  ];
+}
+
+/** The way of writes on the leader; how the log is applied, everywhere. */
+function writeFamilies(
+  { view: { measures } }: ClusterDoor,
+  uncommittedBytes: number,
+): readonly MetricFamily[] {
+  if (measures === undefined) return [];
+  const { commits, applies } = measures;
+  return [
+    gauge('ha_queue_transactions', 'Transactions that wait for the log', commits.queueLength),
+    gauge('ha_queue_bytes', 'Their bytes', commits.queuedBytes),
+    gauge('ha_uncommitted_bytes', 'In the log and not committed yet', uncommittedBytes),
+    histogram('ha_commit_wait_seconds', 'From the queue to the commit', commits.waits),
+    histogram('ha_group_commit_batch_size', 'Transactions of a batch', commits.batchSizes),
+    histogram('ha_apply_seconds', 'Time of a step of applying the log', applies),
+    countersBy(
+      'database',
+      { name: 'ha_unknown_outcomes', help: 'Writes whose fate was not known in time' },
+      commits.unknownOutcomes.entries(),
+    ),
+  ];
+}
+
+function threadFamilies({ view: { consensus } }: ClusterDoor): readonly MetricFamily[] {
+  const { measures } = consensus;
+  if (measures === undefined) return [];
+  return [
+    histogram('ha_log_fsync_seconds', 'Time of writes of the Raft log', measures.flushes),
+    {
+      name: 'ha_event_loop_delay_seconds',
+      help: 'Time by which turns of a thread came late',
+      type: 'histogram',
+      samples: [{ labels: { thread: 'consensus' }, histogram: measures.loopDelays.read() }],
     },
   ];
 }

@@ -93,6 +93,7 @@ export class SnapshotPlan {
       dial: (peer) => required().addresses.dial(peer),
       http: () => required().http,
       token: () => token.value,
+      self: consensus.self,
       uuidOf: (name) => catalog.memberNamed(name)?.uuid,
       silentMsMax: () => settings.get(haSnapshotDownloadTimeout),
       progressEveryMs: () =>

@@ -83,5 +83,6 @@ export function onVoteResponse(state: RaftState, message: Message): void {
     return;
   }
   assert(state.isVoter, 'a voter is elected');
+  state.votesWon = [...state.votes.values()].filter((isGranted) => isGranted).length;
   becomeLeader(state);
 }

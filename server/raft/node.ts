@@ -40,6 +40,10 @@ export interface NodeStatus extends SoftState, HardState {
   /** A change of membership is in the log and not committed. */
   readonly isConfPending: boolean;
   readonly transferTo: PeerId | undefined;
+  /** By which it was elected last. */
+  readonly votesWon: number;
+  /** Of own entries that are not committed yet. */
+  readonly uncommittedBytes: number;
   readonly progress: readonly MemberProgress[];
 }
 
@@ -91,6 +95,8 @@ export class RaftNode {
       confIndex: state.confIndex,
       isConfPending: state.pendingConfs.length > 0,
       transferTo: state.transferTo,
+      votesWon: state.votesWon,
+      uncommittedBytes: state.uncommittedBytes,
       progress: [...state.progress]
         .map(([id, { match, next, state: kind, isActive, isCounted }]) => ({
           id,

@@ -52,6 +52,8 @@ export class RaftState {
   quickAttempts = 0;
 
   readonly votes = new Map<PeerId, boolean>();
+  /** By which it was elected last. */
+  votesWon = 0;
   progress = new Map<PeerId, Progress>();
   reads = new ReadRounds();
   transferTo: PeerId | undefined;

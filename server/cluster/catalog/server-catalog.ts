@@ -228,7 +228,10 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
       throw new DatabaseError('Internal', reason);
     }
     this.#use({ ...this.#document, databases: [...databases, { uuid, name, offset }] });
-    if (step === 'keep') return local.reopenHere(name);
+    if (step === 'keep') {
+      this.#options.log.info(`Database '${name}' bootstrapped locally (fingerprint match)`, {});
+      return local.reopenHere(name);
+    }
     if (local.exists(name)) {
       const aside = await local.setAsideHere(name);
       this.#options.log.warn('a database is fetched from the source of the cluster', {

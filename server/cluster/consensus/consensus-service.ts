@@ -1,7 +1,7 @@
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { Entry, Index, PeerId, Term } from '#raft/vocabulary.ts';
+import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
 import type {
   ConsensusStatus,
   MembershipChange,
@@ -24,9 +24,11 @@ import { findGroup, type Formation, formationOf, type Hello } from './formation.
 import { helloOf, ownMember } from './formation.ts';
 import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
-import { LogHealth, spaceAt } from './log-health.ts';
+import { LogHealth, spaceAt, tellOfLog } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
+import { type LeadLog, leadLogOf } from './lead-log.ts';
+import { type ConsensusMeasures, measuresOver } from './measures.ts';
 import { statusOf } from './published-status.ts';
 import { transferLead } from './transfer-lead.ts';
 import { surviveAlone } from './sole-survivor.ts';
@@ -39,8 +41,6 @@ import type {
   WorkerStart,
 } from './worker-messages.ts';
 
-/** After so long a log that is set aside is none of a row (ha.md 9.7). */
-const healthyMs = 300_000;
 const joinPauseMs = 1000;
 /** Pauses without a leader between two requests of a member that may have left. */
 const joinAgainEvery = 5;
@@ -60,7 +60,8 @@ export class ConsensusService {
   #driver: Driver | undefined;
   #raftState: RaftState = 'STARTING';
   readonly #health: LogHealth;
-  #elections = { count: 0, term: 0 as Term, lastMs: 0 };
+  readonly #lead: LeadLog;
+  readonly #measures: ConsensusMeasures;
   #installed: ((error: string | undefined) => void) | undefined;
   #deliverFrom: Index | undefined;
   readonly #fetching = new FetchingFollowers();
@@ -85,22 +86,27 @@ export class ConsensusService {
       wipes: !options.persists,
       // Whoever is alone has nobody to get it from.
       reformatsMax: options.declared.length > 1 ? options.reformatsMax : 0,
-      onFlush: (tookMs) => service.#health.flushed(tookMs),
+      onFlush: (tookMs) => service.#flushed(tookMs),
     });
-    const service: ConsensusService = new ConsensusService(options, runtime, outbox, store);
+    const service: ConsensusService = new ConsensusService(start, runtime, outbox, store);
     await service.#server.listen();
     service.#checkLater();
-    service.#tellOfLog();
+    tellOfLog(store, {
+      timers: runtime.timers,
+      isRunning: () => service.#raftState === 'RUNNING',
+      report: (text) => outbox.post({ kind: 'log', level: 'error', text }),
+    });
     void service.#begin();
     return service;
   }
 
   private constructor(
-    options: ConsensusOptions,
+    { consensus: options, measures }: WorkerStart,
     runtime: Runtime,
     outbox: Outbox<FromWorker>,
     store: LogStore,
   ) {
+    this.#measures = measuresOver(measures);
     this.#options = options;
     this.#runtime = runtime;
     this.#outbox = outbox;
@@ -150,6 +156,12 @@ export class ConsensusService {
         const left = deadline - runtime.clock.monotonicMs();
         return (await this.transfer(undefined, Math.max(0, left))).kind === 'transferred';
       },
+    });
+    this.#lead = leadLogOf(options, {
+      clock: runtime.clock,
+      peers: this.#peers,
+      status: () => this.#driver?.status(),
+      log: (level, text) => outbox.post({ kind: 'log', level, text }),
     });
     this.#doorkeeper = this.#makeDoorkeeper();
     this.#watch = this.#makeWatch();
@@ -209,6 +221,7 @@ export class ConsensusService {
           install: (snapshot, from) => this.#install(snapshot, from),
           changed: () => this.#publish(),
           logFailed: (error) => this.#logFailed(error),
+          ticked: (lateMs) => this.#measures.loopDelays.observe(lateMs / 1000),
           broken: (error) => this.#broken(error),
         },
         formation.conf,
@@ -506,12 +519,7 @@ export class ConsensusService {
   #publish(): void {
     const status = this.status();
     if (this.#driver !== undefined) this.#removed.look(status.configuration);
-    if (status.leader !== undefined && status.term !== this.#elections.term)
-      this.#elections = {
-        count: this.#elections.count + 1,
-        term: status.term,
-        lastMs: this.#runtime.clock.now(),
-      };
+    this.#lead.look(status);
     const text = JSON.stringify(status);
     if (text === this.#published) return;
     this.#published = text;
@@ -524,7 +532,8 @@ export class ConsensusService {
       identity: this.#store.identity,
       raftState: this.#raftState,
       logState: this.#health.state,
-      elections: this.#elections,
+      lead: this.#lead,
+      logFreeBytes: this.#health.freeBytes,
       peers: this.#peers,
       isReachable: (id) => this.#isReachable(id),
       gaveUp: (id) => this.#watch.gaveUp(id),
@@ -532,24 +541,14 @@ export class ConsensusService {
     });
   }
 
+  #flushed(tookMs: number): void {
+    this.#measures.flushes.observe(tookMs / 1000);
+    this.#health.flushed(tookMs);
+  }
+
   #logFailed(error: Error): void {
     this.#health.failed(error);
     this.#publish();
-  }
-
-  /** A log that was set aside (ha.md 3.5): others see it by the storage id, operators by this. */
-  #tellOfLog(): void {
-    const { setAside } = this.#store;
-    if (setAside !== undefined)
-      this.#outbox.post({
-        kind: 'log',
-        level: 'error',
-        text: `${setAside}; the log is set aside, and this server joins its cluster anew with an empty one`,
-      });
-    this.#runtime.timers.after(healthyMs, () => {
-      if (this.#raftState === 'RUNNING' && this.#store.identity.admitted)
-        this.#store.healthy().catch(() => {});
-    });
   }
 
   #checkLater(): void {

@@ -23,6 +23,8 @@ export interface DriverPort {
   /** Something that others can see may have changed. */
   changed(): void;
   logFailed(error: Error): void;
+  /** The thread had other things to do for so long when a tick was due. */
+  ticked?(lateMs: number): void;
   broken(error: unknown): void;
 }
 
@@ -172,9 +174,11 @@ export class Driver {
 
   #tickLater(): void {
     const { runtime, options } = this.#port;
+    const dueMs = runtime.clock.monotonicMs() + options.tickMs;
     this.#stopTicks = runtime.timers.after(options.tickMs, () => {
       if (this.#isClosed) return;
       const nowMs = runtime.clock.monotonicMs();
+      this.#port.ticked?.(Math.max(0, nowMs - dueMs));
       const due = Math.floor((nowMs - this.#lastTickMs) / options.tickMs);
       this.#lastTickMs += due * options.tickMs;
       for (let i = 0; i < Math.min(due, lateTicksMax); i++) this.#node.tick();
@@ -231,6 +235,7 @@ export class Driver {
 
   transferLeader(to: PeerId): void {
     this.#node.transferLeader(to);
+    this.#port.changed();
     this.#work();
   }
 

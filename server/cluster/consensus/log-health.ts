@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
-import type { Clock } from '#core/runtime.ts';
+import type { Clock, Timers } from '#core/runtime.ts';
 import type { LogState } from '../consensus-port.ts';
-import { LogFailure } from '../log-store/log-store.ts';
+import { LogFailure, type LogStore } from '../log-store/log-store.ts';
 
 export interface LogHealthPort {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -45,6 +45,7 @@ export class LogHealth {
   #state: LogState = 'OK';
   #restarts = 0;
   #restartedMs = 0;
+  #freeBytes: number | undefined;
   #reportedMs: number | undefined;
   #failure: Error | undefined;
 
@@ -85,6 +86,7 @@ export class LogHealth {
     if (this.#restarts > 0 && clock.monotonicMs() - this.#restartedMs >= healthyMs)
       this.#restarts = 0;
     const { available, total } = space();
+    this.#freeBytes = available;
     const isScarce = available * 100 < total * freePercMin;
     this.#state = isScarce ? 'PRESSURE' : 'OK';
     if (isScarce)
@@ -92,6 +94,11 @@ export class LogHealth {
         'warn',
         `The volume of Raft storage has ${available} bytes free of ${total}, below ${freePercMin} %: the log is compacted`,
       );
+  }
+
+  /** As it was last weighed; undefined: not yet. */
+  get freeBytes(): number | undefined {
+    return this.#freeBytes;
   }
 
   async #restart(): Promise<void> {
@@ -139,4 +146,26 @@ export class LogHealth {
     this.#reportedMs = nowMs;
     this.#port.report(level, text);
   }
+}
+
+/** After so long a log that is set aside is none of a row (ha.md 9.7). */
+const soundMs = 300_000;
+
+/** A log that was set aside (ha.md 3.5): others see it by the storage id, operators by this. */
+export function tellOfLog(
+  store: Pick<LogStore, 'setAside' | 'identity' | 'healthy'>,
+  port: {
+    readonly timers: Pick<Timers, 'after'>;
+    readonly isRunning: () => boolean;
+    readonly report: (text: string) => void;
+  },
+): void {
+  const { setAside } = store;
+  if (setAside !== undefined)
+    port.report(
+      `${setAside}; the log is set aside, and this server joins its cluster anew with an empty one`,
+    );
+  port.timers.after(soundMs, () => {
+    if (port.isRunning() && store.identity.admitted) store.healthy().catch(() => {});
+  });
 }

@@ -20,6 +20,8 @@ interface Contact {
   heardMs: number;
   /** Its port refused a connection. */
   refusedMs: number | undefined;
+  appendBytes: number;
+  appendRejections: number;
   askedMs: number;
   roundTrips: number[];
   /** What is told of them, and since when. */
@@ -58,7 +60,10 @@ export class Peers {
     }
     const dropped: Message[] = [];
     for (const [id, list] of byPeer) {
-      if (list.some(({ type }) => type === 'Heartbeat')) this.#contact(id).askedMs = this.#nowMs();
+      const contact = this.#contact(id);
+      if (list.some(({ type }) => type === 'Heartbeat')) contact.askedMs = this.#nowMs();
+      for (const { entries } of list)
+        for (const { data } of entries) contact.appendBytes += data.length;
       for (const message of this.channel(id).send(list)) dropped.push(message);
     }
     return dropped;
@@ -67,6 +72,8 @@ export class Peers {
   heard(id: PeerId, messages: readonly Message[]): void {
     const contact = this.#contact(id);
     contact.heardMs = this.#nowMs();
+    for (const { type, reject } of messages)
+      if (reject && type === 'AppendResp') contact.appendRejections += 1;
     this.#channels.get(id)?.heard();
     if (!messages.some(({ type }) => type === 'HeartbeatResp')) return;
     contact.roundTrips.push(contact.heardMs - contact.askedMs);
@@ -95,6 +102,12 @@ export class Peers {
     const p99 = sorted[Math.floor(sorted.length * 0.99)];
     contact.told = { last: roundTrips.at(-1), p99, atMs: nowMs };
     return contact.told;
+  }
+
+  /** Since this server started, or knows the peer. */
+  counts(id: PeerId): { readonly appendBytes: number; readonly appendRejections: number } {
+    const { appendBytes, appendRejections } = this.#contact(id);
+    return { appendBytes, appendRejections };
   }
 
   ask(id: PeerId, name: UnaryName, request: object): Promise<unknown> {
@@ -172,6 +185,8 @@ export class Peers {
       heardMs: 0,
       refusedMs: undefined,
       askedMs: this.#nowMs(),
+      appendBytes: 0,
+      appendRejections: 0,
       roundTrips: [],
       told: { last: undefined, p99: undefined, atMs: Number.NEGATIVE_INFINITY },
     };

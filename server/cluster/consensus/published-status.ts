@@ -2,6 +2,7 @@ import type { NodeStatus } from '#raft/node.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
 import type { ConsensusStatus, LogState, RaftState } from '../consensus-port.ts';
 import type { Identity } from '../log-store/raft-directory.ts';
+import type { LeadLog } from './lead-log.ts';
 import type { Peers } from './peers.ts';
 
 export interface StatusParts {
@@ -10,7 +11,8 @@ export interface StatusParts {
   readonly identity: Identity;
   readonly raftState: RaftState;
   readonly logState: LogState;
-  readonly elections: { readonly count: number; readonly lastMs: number };
+  readonly lead: LeadLog;
+  readonly logFreeBytes: number | undefined;
   readonly peers: Peers;
   readonly isReachable: (id: PeerId) => boolean;
   readonly gaveUp: (id: PeerId) => string | undefined;
@@ -25,7 +27,8 @@ export function statusOf({
   identity,
   raftState,
   logState,
-  elections,
+  lead,
+  logFreeBytes,
   peers,
   isReachable,
   gaveUp,
@@ -49,8 +52,14 @@ export function statusOf({
     lastTerm: node?.lastTerm ?? 0,
     configuration: node?.conf ?? identity.firstConf ?? noConf,
     configurationIndex: node?.confIndex ?? 0,
-    electionCount: elections.count,
-    lastElectionMs: elections.lastMs,
+    electionCount: lead.electionCount,
+    lastElectionMs: lead.lastElectionMs,
+    counts: {
+      leaderChanges: lead.leaderChanges,
+      stepDowns: lead.stepDowns,
+      uncommittedBytes: node?.uncommittedBytes ?? 0,
+      logFreeBytes,
+    },
     progress: others.map(({ id, match, next, state }) => {
       const silentMs = peers.silentMs(id);
       const { last, p99 } = peers.roundTrip(id);
@@ -65,6 +74,7 @@ export function statusOf({
         gaveUp: gaveUp(id),
         roundTripMs: last === undefined ? undefined : Math.round(last),
         roundTripP99Ms: p99 === undefined ? undefined : Math.round(p99),
+        ...peers.counts(id),
       };
     }),
   };

@@ -134,4 +134,6 @@ export interface WorkerStart {
   readonly consensus: ConsensusOptions;
   /** To the log worker. */
   readonly logPort: MessagePort;
+  /** Of `measuresOver`. */
+  readonly measures?: SharedArrayBuffer;
 }

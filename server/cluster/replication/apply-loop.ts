@@ -1,6 +1,7 @@
 import type { DatabaseError } from '#core/errors.ts';
+import { Histogram } from '#core/instruments.ts';
 import type { Log } from '#core/log.ts';
-import type { Cancel, Timers } from '#core/runtime.ts';
+import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import type { Entry, Index } from '#raft/vocabulary.ts';
 import { type ConsensusPort, DeliveryEnded } from '../consensus-port.ts';
 import type { DatabaseSeat, SeatEntry } from './database-seat.ts';
@@ -30,6 +31,8 @@ export interface ApplyLoopOptions {
   /** Whether the volume of the databases has room; absent: nobody looks. */
   readonly hasRoom?: (() => boolean) | undefined;
   readonly timers: Pick<Timers, 'yield' | 'after'>;
+  /** For `times`. */
+  readonly clock?: Pick<Clock, 'monotonicMs'>;
   /** Told of each entry before it is applied. */
   readonly trace?: ((entry: Entry, decoded: ClusterEntry) => void) | undefined;
   readonly log: Log;
@@ -61,6 +64,8 @@ const bytesPerCompaction = 256 * 1024 * 1024;
  * server is a barrier. The applied index moves when every database of the step has applied its part.
  */
 export class ApplyLoop {
+  /** Seconds of the steps. */
+  readonly times = new Histogram();
   readonly #options: ApplyLoopOptions;
   readonly #listeners = new Set<(index: Index) => void>();
   #applied: Index;
@@ -170,7 +175,7 @@ export class ApplyLoop {
       const end = stepEnd(entries, at);
       const [from, to] = [at, end];
       await this.#room();
-      await this.exclusively(() => this.#applyStep(entries.slice(from, to)));
+      await this.exclusively(() => this.#measured(entries.slice(from, to)));
       at = end;
       if (at < entries.length) await this.#options.timers.yield();
     }
@@ -179,6 +184,13 @@ export class ApplyLoop {
     // Beside what is applied next.
     const isHeavy = this.#bytesBehind >= bytesPerCompaction;
     if (isHeavy || this.#applied - this.#checkpointed >= due) void this.#checkpoint();
+  }
+
+  async #measured(entries: readonly Entry[]): Promise<void> {
+    const { clock } = this.#options;
+    const beganMs = clock?.monotonicMs() ?? 0;
+    await this.#applyStep(entries);
+    if (clock !== undefined) this.times.observe((clock.monotonicMs() - beganMs) / 1000);
   }
 
   /** What a quorum has waits in the log while the volume of the databases is full: the storage library must not hit the wall. */

@@ -216,10 +216,9 @@ export class DatabaseSeat {
     if (this.damage !== undefined || this.isClosing) return;
     this.damage = reason;
     this.onDamage();
-    this.#log.error('the database differs from the log and takes no more entries', {
-      database: this.member.name,
-      reason,
-    });
+    const { name, offset } = this.member;
+    const index = this.engine.applied().index - offset;
+    this.#log.error(`Database '${name}' diverged at index ${index}: ${reason}`, {});
   }
 }
 

@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import { Histogram, LabelledCounts } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import type { Entry, Index, Term } from '#raft/vocabulary.ts';
 import { type ConsensusPort, epochOf, type Proposed } from '../consensus-port.ts';
@@ -24,6 +25,8 @@ export interface GroupCommitOptions {
   readonly timers: Timers;
 }
 
+/** Bounds for transactions of a batch. */
+const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 1000, 10_000];
 const batchBytesMax = 4 * 1024 * 1024;
 /** Batches on their way together: while these are synced and acknowledged, others gather. */
 const batchesInFlightMax = 4;
@@ -38,6 +41,11 @@ const companyBatches = 8;
  * numbered behind it is refused with it.
  */
 export class GroupCommit {
+  /** Seconds from the queue to the commit by a quorum. */
+  readonly waits = new Histogram();
+  readonly batchSizes = new Histogram(batchBounds);
+  /** Writes whose fate was not known in time, by database. */
+  readonly unknownOutcomes = new LabelledCounts();
   readonly #options: GroupCommitOptions;
   #queue: Proposal[] = [];
   #queuedBytes = 0;
@@ -77,6 +85,14 @@ export class GroupCommit {
     this.#wakeRoom();
   }
 
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
   hasRoom(): boolean {
     const { queueLengthMax, queuedBytesMax } = this.#options.bounds;
     return this.#queue.length < queueLengthMax() && this.#queuedBytes < queuedBytesMax();
@@ -89,9 +105,10 @@ export class GroupCommit {
     });
   }
 
-  propose(options: Omit<ProposalOptions, 'deadlineMs'>): Proposal {
-    const deadlineMs = this.#options.clock.monotonicMs() + this.#options.bounds.quorumTimeoutMs();
-    const proposal = new Proposal({ ...options, deadlineMs });
+  propose(options: Omit<ProposalOptions, 'queuedMs' | 'deadlineMs'>): Proposal {
+    const queuedMs = this.#options.clock.monotonicMs();
+    const deadlineMs = queuedMs + this.#options.bounds.quorumTimeoutMs();
+    const proposal = new Proposal({ ...options, queuedMs, deadlineMs });
     if (options.term !== this.#term || this.#term === 0) {
       proposal.lost(notCommitted('this server does not lead any more'));
       return proposal;
@@ -114,7 +131,10 @@ export class GroupCommit {
     const proposal = this.#appended.get(entry.index);
     if (proposal === undefined) return undefined;
     this.#appended.delete(entry.index);
-    if (proposal.appendedIn === entry.term) return proposal;
+    if (proposal.appendedIn === entry.term) {
+      this.waits.observe((this.#options.clock.monotonicMs() - proposal.queuedMs) / 1000);
+      return proposal;
+    }
     proposal.lost(notCommitted('another leader was elected'));
     return undefined;
   }
@@ -201,6 +221,7 @@ export class GroupCommit {
 
   async #send(batch: readonly Proposal[]): Promise<void> {
     let left = batch.length;
+    this.batchSizes.observe(left);
     this.#batchesInFlight += 1;
     for (const proposal of batch)
       proposal.onDone = () => {
@@ -290,10 +311,12 @@ export class GroupCommit {
         // Most cases are decided within one election.
         proposal.deadlineMs = now + this.#options.bounds.quorumTimeoutMs();
         again.push(proposal);
-      } else
+      } else {
+        this.unknownOutcomes.add(proposal.options.seat?.member.name ?? '');
         proposal.unknown(
           'no quorum has answered in time; it is not known whether the transaction was committed',
         );
+      }
     }
     this.#deadlines = [...this.#deadlines.slice(count), ...again];
   }

@@ -12,6 +12,7 @@ export interface ProposalOptions {
   readonly isNumbered: boolean;
   /** The leadership it was validated under. */
   readonly term: Term;
+  readonly queuedMs: number;
   readonly deadlineMs: number;
   readonly placed?: ((index: LogIndex) => void) | undefined;
 }
@@ -23,6 +24,7 @@ export class Proposal {
   state: 'queued' | 'sent' | 'done' = 'queued';
   txId = 0;
   deadlineMs: number;
+  readonly queuedMs: number;
   index: Index = 0;
   /** Of the entry in the log. */
   appendedIn: Term = 0;
@@ -36,6 +38,7 @@ export class Proposal {
   constructor(options: ProposalOptions) {
     this.options = options;
     this.deadlineMs = options.deadlineMs;
+    this.queuedMs = options.queuedMs;
     this.answer = this.#answer.promise;
   }
 

@@ -9,6 +9,7 @@ import type {
 import type { Index, PeerId, Term } from '#raft/vocabulary.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { Replicator } from '#transaction/commit/replicator.ts';
+import type { ReplicationMeasures } from '../cluster-view.ts';
 import type { ConsensusPort, ConsensusStatus } from '../consensus-port.ts';
 import { ApplyLoop, type ApplyLoopOptions, type CompactionPace } from './apply-loop.ts';
 import { DatabaseSeat } from './database-seat.ts';
@@ -103,8 +104,13 @@ export class ClusterReplication implements Replication, ServerProposer {
         await Promise.all(this.seats().map(({ engine }) => engine.checkpoint()));
       },
       timers,
+      clock,
       log,
     });
+  }
+
+  get measures(): ReplicationMeasures {
+    return { commits: this.#commits, applies: this.loop.times };
   }
 
   /** Begins to apply and to follow the leadership. */

@@ -12,6 +12,7 @@ import { unpackBackup } from '#database/operations/backup/restore.ts';
 import type { ProgressRegistry, ProgressReporter } from '#database/progress/progress-registry.ts';
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { Acquisition, ResyncProgress } from '../cluster-view.ts';
+import { receiverHeader } from '../cluster-view.ts';
 import type { Dial } from '../forwarding/peer-addresses.ts';
 import type { PeerAnswer, PeerHttp } from '../forwarding/peer-http.ts';
 
@@ -30,6 +31,8 @@ export interface SnapshotInstallerOptions {
   readonly dial: (peer: PeerId) => Dial;
   readonly http: () => Pick<PeerHttp, 'ask'>;
   readonly token: () => string;
+  /** As the sender counts what it has sent to whom. */
+  readonly self?: PeerId;
   /** Of the member of the log that has the name here. */
   readonly uuidOf: (database: string) => string | undefined;
   /** `service.ha.snapshotDownloadTimeout`: so long the next byte may take */
@@ -214,7 +217,7 @@ export class SnapshotInstaller {
     const answer = await http().ask(to, {
       method: 'GET',
       path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}${stage === undefined ? '' : `?stage=${stage}`}`,
-      headers: { 'X-Service-Cluster-Token': token() },
+      headers: { 'X-Service-Cluster-Token': token(), [receiverHeader]: this.#options.self ?? '' },
       body: undefined,
       // The archive is made before the first byte comes.
       firstByteMs: firstByteMaxMs,

@@ -97,7 +97,13 @@ export class HttpServer {
     };
     const { telemetry, cluster } = dependencies;
     telemetry?.add(() => this.#door.requests.families());
-    if (cluster) telemetry?.add(() => clusterFamilies(cluster));
+    if (cluster) {
+      const counts = {
+        conflicts: () => dependencies.databases.counters().concurrentModificationExceptions,
+        repetitions: () => this.#door.replays.hits.entries(),
+      };
+      telemetry?.add(() => clusterFamilies(cluster, counts));
+    }
     for (const owner of mounted?.owners ?? []) this.#owners.set(owner.path, owner);
     this.#requestIds = new RequestIds(runtime.clock.now());
     this.#upgrades = new Upgrades(this.#door, this.#requestIds);

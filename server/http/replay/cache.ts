@@ -13,6 +13,7 @@ import {
   serverHttpIdempotencyMaxSize,
 } from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { LabelledCounts } from '#core/instruments.ts';
 import type { Runtime } from '#core/runtime.ts';
 
 /** An answer that is sent again when its request is repeated. */
@@ -51,6 +52,8 @@ export function replayKeyOf(parts: {
  * While the first request runs, its repetitions wait for it.
  */
 export class ReplayCache {
+  /** Repetitions that were answered without being executed, by database. */
+  readonly hits = new LabelledCounts();
   readonly #settings: SettingsReader;
   readonly #runtime: Runtime;
   readonly #kept = new Map<string, Kept>();

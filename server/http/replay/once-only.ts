@@ -21,6 +21,7 @@ export async function onceOnly(
   });
   const kept = await replays.begin(key);
   if (kept) {
+    replays.hits.add(exchange.parameters['database'] ?? '');
     exchange.json(kept.status, kept.body);
     return;
   }

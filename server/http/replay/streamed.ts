@@ -92,12 +92,12 @@ export async function onceOnlyStreamed(exchange: Exchange, call: StreamedCall): 
   const taken = await takeHead(body);
   const headDigest = body.headDigest();
   if (earlier.headDigest === headDigest) {
-    await repeatAnswer(call, earlier, body);
+    await repeatAnswer(exchange, { call, kept: earlier, body });
     return;
   }
   const otherKey = keyOf(exchange, headDigest);
   const other = await beginOrFind(exchange, call, otherKey);
-  if (other) await repeatAnswer(call, other, body);
+  if (other) await repeatAnswer(exchange, { call, kept: other, body });
   else
     await keepAnswer(exchange, { key: otherKey, body }, () =>
       call.execute(body.under(otherKey, taken)),
@@ -153,13 +153,17 @@ async function keepAnswer(
 }
 
 async function repeatAnswer(
-  { pieces, repeat }: StreamedCall,
-  kept: KeptAnswer,
-  body: DigestedPieces,
+  { door, parameters }: Exchange,
+  {
+    call: { pieces, repeat },
+    kept,
+    body,
+  }: { readonly call: StreamedCall; readonly kept: KeptAnswer; readonly body: DigestedPieces },
 ): Promise<void> {
   while (await body.next());
   pieces.close();
   if (body.digest() !== kept.bodyDigest) throw otherBody;
+  door.replays.hits.add(parameters['database'] ?? '');
   await repeat(kept.status, kept.body);
 }
 

@@ -1,6 +1,6 @@
 import type { preParsingHookHandler } from 'fastify';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
-import type { SnapshotArchive } from '#cluster/cluster-view.ts';
+import { receiverHeader, type SnapshotArchive } from '#cluster/cluster-view.ts';
 import { haSnapshotWriteTimeout } from '#config/cluster-resync-settings.ts';
 import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
@@ -43,7 +43,8 @@ export const clusterPeers: Resource = (scope, { door }, done) => {
     },
     async ({ exchange }, reply) => {
       const database = snapshotName(exchange);
-      const { view, addresses } = clusterOf(exchange);
+      const cluster = clusterOf(exchange);
+      const { view, addresses } = cluster;
       const { role, leader } = view.consensus.status();
       if (role !== 'leader') {
         const address = leader === undefined ? undefined : addresses.addresses('http').get(leader);
@@ -54,7 +55,7 @@ export const clusterPeers: Resource = (scope, { door }, done) => {
         );
         throw new HttpRefusal({ ...refusalOf(error), status: 409 });
       }
-      await sendArchive(exchange, view, database);
+      await sendArchive(exchange, cluster, database);
       return reply.hijack();
     },
   );
@@ -118,7 +119,7 @@ function snapshotName(exchange: Exchange): string {
 
 async function sendArchive(
   exchange: Exchange,
-  { snapshots }: ClusterDoor['view'],
+  { view: { snapshots }, addresses, snapshotBytes }: ClusterDoor,
   database: string,
 ): Promise<void> {
   if (snapshots === undefined)
@@ -151,7 +152,11 @@ async function sendArchive(
       'no-store',
     ];
     response.writeHead(200, exchange.headersOf(headers, undefined));
-    for await (const piece of archive.pieces) await write(exchange, piece);
+    const receiver = addresses.find(exchange.header(receiverHeader) ?? '')?.id ?? 'unknown';
+    for await (const piece of archive.pieces) {
+      await write(exchange, piece);
+      snapshotBytes.add(receiver, piece.length);
+    }
     response.end();
   } catch (error) {
     exchange.fail(error);

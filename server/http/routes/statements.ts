@@ -259,9 +259,10 @@ async function answerRun(run: StatementRun): Promise<void> {
   const committed =
     replayKey === undefined || mustBeIdempotent ? undefined : database.committedUnder?.(replayKey);
   // Executed before the server was restarted; its answer is gone (ha.md 5.9).
-  if (committed !== undefined)
+  if (committed !== undefined) {
+    exchange.door.replays.hits.add(database.name);
     exchange.jsonValue(200, { deduplicated: true, commitIndex: committed });
-  else if (fields.awaitResponse === false) await answerLater(run);
+  } else if (fields.awaitResponse === false) await answerLater(run);
   else await answerJson(run);
 }
 

@@ -4,6 +4,7 @@ import {
   command,
   linearizable,
   makeSchool,
+  password,
   repeated,
   rows,
   startProcesses,
@@ -13,7 +14,7 @@ import {
 // Three real servers on this machine, used as people use them: over HTTP (ha.md 6, 7, 11; issue "three servers that people run").
 
 test('three servers form, take writes anywhere, and read at three levels', async (context) => {
-  const cluster = await startProcesses(context, 3);
+  const cluster = await startProcesses(context, 3, { 'server.plugins': 'prometheus' });
   const leader = await cluster.leader();
   const followers = cluster.servers.filter((server) => server !== leader);
   const [follower, other] = followers;
@@ -50,7 +51,41 @@ test('three servers form, take writes anywhere, and read at three levels', async
   assert.equal(twice.status, 409, 'the error of the leader comes back');
   await sessions(cluster, other, leader, follower);
   await loads(cluster, follower);
+  await measures(leader, followers);
+  assert.match(leader.output, /Elected leader in term \d+ \([23] votes\)/);
 });
+
+/** Samples of each family of ha.md 15 that is not of errors, on the leader; those of every server on a follower, too. */
+async function measures(leader: Server, followers: readonly Server[]) {
+  const families = [
+    'term commit_index applied_index last_log_index is_leader leader_ready peers voters',
+    'elections_total leader_changes_total stepdowns_total conflicts_total',
+    'queue_transactions queue_bytes uncommitted_bytes log_state log_free_bytes',
+    'quarantined_databases forward_seconds_count read_wait_seconds_count read_index_rounds_total',
+    'log_fsync_seconds_count apply_seconds_count commit_wait_seconds_count',
+    'group_commit_batch_size_count event_loop_delay_seconds_count',
+  ].flatMap((line) => line.split(' '));
+  const ofPeers =
+    'follower_lag follower_rtt_seconds follower_status append_bytes_total append_rejected_total snapshot_bytes_total'.split(
+      ' ',
+    );
+  const credentials = Buffer.from(`root:${password}`).toString('base64');
+  for (const server of [leader, ...followers]) {
+    const answer = await fetch(`http://127.0.0.1:${server.httpPort}/prometheus`, {
+      headers: { authorization: `Basic ${credentials}` },
+    });
+    const text = await answer.text();
+    const names = server === leader ? [...families, ...ofPeers] : families;
+    for (const name of names)
+      assert.match(text, new RegExp(`^polyad_ha_${name}[ {]`, 'm'), `${name} of ${server.id}`);
+    const flushed = /^polyad_ha_log_fsync_seconds_count (\d+)/m.exec(text)?.[1];
+    assert.ok(Number(flushed) > 0, 'measured in the other thread');
+    for (const peer of server === leader ? followers : []) {
+      const sent = new RegExp(`^polyad_ha_append_bytes_total\\{peer="${peer.id}"\\} (\\d+)`, 'm');
+      assert.ok(Number(sent.exec(text)?.[1]) > 0, `entries went to ${peer.id}`);
+    }
+  }
+}
 
 type Cluster = Awaited<ReturnType<typeof startProcesses>>;
 type Server = Cluster['servers'][number];
