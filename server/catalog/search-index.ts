@@ -12,7 +12,7 @@ export function isSearchKind(kind: IndexKind): kind is SearchKind {
 
 /** Kinds that cannot hold every value of their properties, which is found out at the write. */
 export function isCheckedKind(kind: IndexKind): boolean {
-  return kind === 'LSM_VECTOR' || kind === 'LSM_SPARSE_VECTOR';
+  return kind === 'LSM_VECTOR' || kind === 'LSM_SPARSE_VECTOR' || kind === 'GEOSPATIAL';
 }
 
 /** Short names of analyzers; class names of the reference engine end with one of them and `Analyzer`. */

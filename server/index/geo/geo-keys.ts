@@ -1,10 +1,11 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { KeyedRecord, SearchKeys } from '../key-port.ts';
 import { valueAt } from '../text/text-keys.ts';
 import { numberIn } from '../vector/vector-settings.ts';
 import { coveringCells } from './cells.ts';
 import { type Envelope, envelopeOf, type Geometry } from './geometry.ts';
-import { geometryOf, piecesOf } from './wkt.ts';
+import { coordinateCountMax, geometryIn, isOverlong, piecesOf } from './wkt.ts';
 
 // Entries of a geospatial index, for each geometry:
 //   02 geohash 00        each cell that covers it; a point has one of full precision, an extended shape some larger ones
@@ -39,15 +40,17 @@ export function geoSettings({ components, metadata }: IndexDefinition): GeoSetti
 }
 
 export class GeoKeys implements SearchKeys {
+  readonly #name: string;
   readonly #settings: GeoSettings;
 
   constructor(definition: IndexDefinition) {
+    this.#name = definition.name;
     this.#settings = geoSettings(definition);
   }
 
   keysOf(record: KeyedRecord): readonly Uint8Array[] {
     const value = valueAt(record, this.#settings.property);
-    const geometry = geometryOf(value ?? null);
+    const geometry = geometryIn(value ?? null);
     if (geometry === undefined) return [];
     const cells = cellsOf(geometry, this.#settings.precision);
     if (cells.size === 0) return [everywhereKey];
@@ -64,8 +67,14 @@ export class GeoKeys implements SearchKeys {
     return keys;
   }
 
-  requireValid(): void {
-    // Text that is no geometry is not found by predicates either.
+  /** Text that is no geometry is not found by predicates either. */
+  requireValid(record: KeyedRecord): void {
+    const { property } = this.#settings;
+    if (!isOverlong(valueAt(record, property) ?? null)) return;
+    throw new DatabaseError(
+      'Validation',
+      `the index '${this.#name}' refuses the geometry in '${property}': it has more than ${coordinateCountMax} coordinates`,
+    );
   }
 }
 

@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import { pointSystems } from '#core/value/point.ts';
 import type { Value } from '#core/value/value.ts';
 import {
@@ -30,12 +31,32 @@ export function parseWkt(text: string): Geometry | undefined {
 export function wktFault(text: string): string | undefined {
   const reader = new WktReader(text);
   if (reader.geometry(0) !== undefined && reader.atEnd()) return undefined;
-  if (!reader.isTooLong) return 'is no WKT';
-  return `has more than ${coordinateCountMax.toLocaleString('en')} coordinates, the limit of geometries`;
+  return reader.isTooLong ? tooLong : 'is no WKT';
 }
 
-/** The geometry of a text in well-known form, or of a point with longitude and latitude. */
+const tooLong = `has more than ${coordinateCountMax.toLocaleString('en')} coordinates, the limit of geometries`;
+
+/** Whether the text would be a geometry if it were shorter. */
+export function isOverlong(value: Value): boolean {
+  // `0 0,` is the shortest of them.
+  if (typeof value !== 'string' || value.length <= 4 * coordinateCountMax) return false;
+  const reader = new WktReader(value);
+  return reader.geometry(0) === undefined && reader.isTooLong;
+}
+
+/**
+ * The geometry of a text in well-known form, or of a point with longitude and latitude.
+ * @throws DatabaseError `IllegalArgument` for one of too many coordinates: what is related to it is not known
+ */
 export function geometryOf(value: Value): Geometry | undefined {
+  const geometry = geometryIn(value);
+  if (geometry === undefined && isOverlong(value))
+    throw new DatabaseError('IllegalArgument', `a geometry ${tooLong}`);
+  return geometry;
+}
+
+/** As `geometryOf`; one of too many coordinates is none. */
+export function geometryIn(value: Value): Geometry | undefined {
   if (typeof value === 'string') return parseWkt(value);
   if (!(value instanceof Object) || !('valueKind' in value) || value.valueKind !== 'point')
     return undefined;

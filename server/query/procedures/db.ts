@@ -1,4 +1,4 @@
-import type { Value } from '#core/value/value.ts';
+import { isMap, type Value } from '#core/value/value.ts';
 import { reading, rowWith } from './define.ts';
 import { labelTypes, relationshipTypes } from './labels.ts';
 import type { Procedure } from './procedure.ts';
@@ -25,12 +25,14 @@ export const dbProcedures: readonly Procedure[] = [
   }),
   reading({
     name: 'db.propertyKeys',
-    description: 'Property names that the schema declares',
+    description: 'Property names that the schema declares or records have had',
     columns: { propertyKey: 'STRING' },
-    *rows(_, { view }) {
+    *rows(_, { schemaSource }) {
       const names = new Set<string>();
-      for (const type of view.catalog.types())
-        for (const name of type.properties.keys()) names.add(name);
+      for (const row of schemaSource('dictionary', undefined)) {
+        const entries = row.get('entries') ?? null;
+        if (isMap(entries)) for (const name of entries.keys()) names.add(name);
+      }
       for (const name of [...names].sort()) yield rowWith({ propertyKey: name });
     },
   }),

@@ -52,7 +52,12 @@ class CsvRecords implements ProcedureRows {
       return this.next();
     }
     return new Map<string, Value>([
-      ['row', this.#names === undefined ? fields : namedFields(this.#names, fields)],
+      [
+        'row',
+        this.#names === undefined
+          ? fields.map((field) => field ?? '')
+          : namedFields(this.#names, fields),
+      ],
       ['line', line],
       ['file', this.#file.name],
     ]);

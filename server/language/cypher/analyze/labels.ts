@@ -13,7 +13,7 @@ export function typesOfLabels(
   kind: 'vertex' | 'edge',
   catalog: Catalog,
 ): readonly TypeId[] | undefined {
-  if (labels === undefined || labels.kind === 'any') return undefined;
+  if (labels === undefined || (labels.kind === 'any' && kind === 'edge')) return undefined;
   return catalog
     .types()
     .filter((type) => type.kind === kind && satisfies(type, labels, catalog))
@@ -25,7 +25,7 @@ function satisfies(type: TypeDefinition, labels: LabelExpr, catalog: Catalog): b
     case 'computed':
       throw notSupported('computed labels');
     case 'any':
-      return true;
+      return type.name !== noLabelType;
     case 'label': {
       if (labels.name === noLabelType) return false;
       const named = catalog.typeNamed(labels.name);
@@ -46,15 +46,10 @@ export function labelCondition(of: Expression, labels: LabelExpr): Expression {
     case 'computed':
       throw notSupported('computed labels');
     case 'any':
-      return { op: 'Not', operand: { op: 'IsNull', operand: of } };
+      return { op: 'Not', operand: isOfTypes(of, [noLabelType]) };
     case 'label':
-      return {
-        op: 'IsOfType',
-        operand: of,
-        // No query can name the type of nodes without a label.
-        types: labels.name === noLabelType ? [] : [labels.name],
-        dialect: 'cypher',
-      };
+      // No query can name the type of nodes without a label.
+      return isOfTypes(of, labels.name === noLabelType ? [] : [labels.name]);
     case 'not':
       return { op: 'Not', operand: labelCondition(of, labels.operand) };
     default:
@@ -63,6 +58,10 @@ export function labelCondition(of: Expression, labels: LabelExpr): Expression {
         operands: labels.operands.map((operand) => labelCondition(of, operand)),
       };
   }
+}
+
+function isOfTypes(operand: Expression, types: readonly string[]): Expression {
+  return { op: 'IsOfType', operand, types, dialect: 'cypher' };
 }
 
 /**

@@ -76,14 +76,46 @@ function distance([a, b, metric]: readonly Value[]): Value {
   return double(measured(a, b, compute));
 }
 
-function vector([list, dimensions]: readonly Value[]): Value {
+/** Bits of whole coordinates, by the name of their type. */
+const wholeTypes = new Map<string, number>([
+  ['INTEGER', 64],
+  ['INT64', 64],
+  ['INT', 32],
+  ['INT32', 32],
+  ['INT16', 16],
+  ['INT8', 8],
+]);
+
+const floatTypes: ReadonlySet<string> = new Set(['FLOAT', 'FLOAT64', 'FLOAT32']);
+
+/** A coordinate as one of the type: whole ones are cut towards zero. */
+function coordinate(value: number, type: string): Value {
+  if (type === 'FLOAT32') return double(Math.fround(value));
+  const bits = wholeTypes.get(type);
+  if (bits === undefined) return double(value);
+  const half = 2 ** (bits - 1);
+  const whole = Math.trunc(value);
+  if (!(whole >= -half && whole < half))
+    throw argumentError('InvalidArgumentValue', `${value} is outside the range of ${type}`);
+  // Zero has no sign among integers.
+  return Number.isSafeInteger(whole) ? whole + 0 : BigInt(whole);
+}
+
+function vector([list, dimensions, typeName]: readonly Value[]): Value {
   const numbers = vectorIn(list);
   if (dimensions !== undefined && numbers.length !== Number(dimensions))
     throw argumentError(
       'InvalidArgumentValue',
       `${numbers.length} numbers, not ${String(dimensions)}`,
     );
-  return list as Value;
+  if (typeName === undefined) return list as Value;
+  const type = text(typeName).toUpperCase();
+  if (!floatTypes.has(type) && !wholeTypes.has(type))
+    throw argumentError(
+      'InvalidArgumentValue',
+      `'${type}' is none of ${[...floatTypes, ...wholeTypes.keys()].join(', ')}`,
+    );
+  return numbers.map((number) => coordinate(number, type));
 }
 
 export const cypherVectors: readonly ScalarFunction[] = [

@@ -173,8 +173,8 @@ function relating(definition: ScalarFunction, name: PredicateName): ScalarFuncti
 const shortGeometries = 2_048;
 
 function* relatedInTurns(a: string, b: string, name: PredicateName, meter: WorkMeter): LongWork {
-  const first = parseWkt(a);
-  const second = parseWkt(b);
+  const first = geometryOf(a);
+  const second = geometryOf(b);
   if (first === undefined || second === undefined) return null;
   const relation = yield* name === 'contains'
     ? relateInTurns(second, first, meter)
