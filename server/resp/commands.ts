@@ -59,7 +59,7 @@ function isForStrangers({ command }: Entry & { kind: 'wire' }): boolean {
 }
 
 function onLanguage(client: Client, spec: CommandSpec, words: readonly ByteText[]): Given {
-  if (!takesWords(spec, words.length)) throw new Told(`ERR ${wrongNumber(spec)}`);
+  if (!takesWords(spec, words)) throw new Told(`ERR ${wrongNumber(spec)}`);
   if (words.length > wordsAtOnceMax) return onLong(client, spec, words);
   return carriedOut(client, readBytes(spec, words), words);
 }

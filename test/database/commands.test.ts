@@ -203,6 +203,10 @@ test('lines are executed in order and answered with one list', async () => {
   await refused('INCR l\nSET x "y', /quotes are not closed/);
   await refused('INCR l\nNOPE x', /line 2: Command not found: NOPE/);
   await refused('GET', /wrong number of arguments for 'get' command; usage: GET key/);
+  await refused(
+    'HGET P[a]',
+    /wrong number of arguments for 'hget' command; usage: HGET address key/,
+  );
   await refused('# nothing', /there is no command/);
   assert.equal(await value('GET l'), '6');
 });

@@ -113,6 +113,7 @@ test('the configuration is read and changed by root, all or nothing', async (con
     [{ allowInsert: true, profile: null }, /all, rag, admin/],
     [{ allowInsert: true, allowedUsers: [' '] }, /'allowedUsers'/],
     [{ allowInsert: true, allowedOrigins: ['x'] }, /'allowedOrigins'/],
+    [{ allowInsert: true, allowedOrigins: ['https://*.example.com'] }, /'allowedOrigins'/],
     [{ allowInsert: true, principalProfiles: { a: 'x' } }, /principalProfiles.a/],
     [{ allowInsert: true, databases: { d: { x: true } } }, /Unknown property 'databases.d.x'/],
     [{ allowInsert: true, databases: { d: { allowReads: 1 } } }, /databases.d.allowReads/],

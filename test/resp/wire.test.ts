@@ -100,6 +100,10 @@ const records: readonly Row[] = [
   ['HGET test 1', '{"id":1,"a":2}'],
   ['GET 1', '{"id":1,"a":2}'],
   ['HGET', "-ERR wrong number of arguments for 'hget' command"],
+  ['HGET shop.Item[id]', "-ERR wrong number of arguments for 'hget' command"],
+  ['HMGET shop', "-ERR wrong number of arguments for 'hmget' command"],
+  ['HEXISTS Item[id]', "-ERR wrong number of arguments for 'hexists' command"],
+  ['HDEL shop', "-ERR wrong number of arguments for 'hdel' command"],
 ];
 
 async function play(call: (words: string[]) => Promise<WireReply>, rows: readonly Row[]) {

@@ -238,8 +238,8 @@ function tools(doors: AgentDoors): readonly AgentCase[] {
       'query of 100,000 rows',
       () =>
         call('query', {
-          language: 'sql',
-          query: 'SELECT expand(range(0, 100000))',
+          language: 'cypher',
+          query: 'UNWIND range(1, 100000) AS n RETURN n',
           limit: 100_000,
         }),
     ],

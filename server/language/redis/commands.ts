@@ -1,6 +1,7 @@
 import { byteTextOf, type ByteText, textOfBytes } from '#core/text/byte-text.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { Command } from '#query/algebra/commands.ts';
+import { isRecordId } from './keys.ts';
 import { readHDel, readHExists, readHGet, readHMGet, readHSet } from './record-commands.ts';
 import { refusal } from './refusal.ts';
 import * as transient from './transient.ts';
@@ -13,7 +14,7 @@ export interface CommandSpec {
   /** Arguments without the name. */
   readonly argumentsMin: number;
   readonly argumentsMax: number;
-  /** Its words are texts; else they are bytes. */
+  /** It is on records: its words are texts, an address first; else they are bytes. */
   readonly takesText: boolean;
   /** @throws DatabaseError `IllegalArgument` */
   readonly read: (words: readonly string[]) => Command;
@@ -70,9 +71,11 @@ function onRecords(
   return { name, usage, argumentsMin, argumentsMax, takesText: true, read };
 }
 
-/** Whether it may have so many words, its name included. */
-export function takesWords(spec: CommandSpec, count: number): boolean {
-  return count - 1 >= spec.argumentsMin && count - 1 <= spec.argumentsMax;
+/** Whether it may have so many words, its name included. Only a record id says by itself what is meant, other addresses do not. */
+export function takesWords(spec: CommandSpec, words: readonly string[]): boolean {
+  const count = words.length - 1;
+  if (count === 1 && spec.takesText && !isRecordId(words[1] ?? '')) return false;
+  return count >= spec.argumentsMin && count <= spec.argumentsMax;
 }
 
 /** The message for a wrong number of words. */

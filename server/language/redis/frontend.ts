@@ -121,7 +121,7 @@ function* commandOf(line: Line): PausingWork<Command> {
   const { words } = line;
   const spec = commandSpecs.get(nameOf(line));
   if (spec === undefined) throw refusal(`Command not found: ${shown(words[0] ?? '')}`);
-  if (!takesWords(spec, words.length))
+  if (!takesWords(spec, words))
     throw refusal(`${wrongNumber(spec)}; usage: ${spec.name} ${spec.usage}`);
   return yield* readTexts(spec, words);
 }

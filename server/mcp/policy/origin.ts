@@ -9,9 +9,9 @@ function normalOrigin(text: string): string | undefined {
   return new URL(text).origin;
 }
 
-/** Whether an entry of `allowedOrigins` can be one. */
+/** Whether an entry of `allowedOrigins` can be one. A star stands for all origins, never for a part of a host. */
 export function isOriginEntry(text: string): boolean {
-  return text === '*' || normalOrigin(text) !== undefined;
+  return text === '*' || (!text.includes('*') && normalOrigin(text) !== undefined);
 }
 
 export interface OriginCheck {

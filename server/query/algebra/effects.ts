@@ -51,7 +51,8 @@ const effectsOfNode: { readonly [Op in PlanOp]: readonly Effect[] } = {
   InsertEdge: ['insert'],
   Update: ['update'],
   Delete: ['delete'],
-  MoveVertex: ['insert', 'delete'],
+  /** House decision 77. */
+  MoveVertex: ['insert', 'update', 'delete'],
   /** Of types, too, when it must make them, for which whoever runs it asks. */
   SetLabels: ['update'],
   RestoreRecord: ['insert'],
@@ -146,6 +147,7 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
     return [
       { effects: new Set<Effect>(['insert']), types: program.missingTypes.map(({ name }) => name) },
       { effects: new Set<Effect>(['schema']), types: [] },
+      ...(merges(program.plan) ? [{ effects: new Set<Effect>(['update']), types: [] }] : []),
     ];
   const touched = new Map<Effect, Touched>();
   walkPlan(program.plan, {
@@ -154,6 +156,7 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
         touch(touched, effect, typesOf(node, catalog, effect));
       if (node.op === 'Call')
         for (const effect of node.effects ?? []) touch(touched, effect, undefined);
+      if (node.op === 'Merge') touch(touched, 'update', []);
       if (dropsScript(node, catalog)) touch(touched, 'security', []);
       if (isPlainCheck(node)) touch(touched, 'read', []);
       else
@@ -170,6 +173,17 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
     const named = names.size > 0 || !isOpen ? [{ effects, types: [...names] }] : [];
     return isOpen ? [...named, { effects, types: undefined }] : named;
   });
+}
+
+/** MERGE counts as insert and update, even when nothing is set (mcp.md 5). Rights on types are asked for by what is set. */
+function merges(plan: LogicalPlan): boolean {
+  let found = false;
+  walkPlan(plan, {
+    plan(node) {
+      found ||= node.op === 'Merge';
+    },
+  });
+  return found;
 }
 
 /** A script is taken away, or replaced by something else, only by who might have made it. */

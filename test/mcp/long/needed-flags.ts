@@ -28,6 +28,7 @@ const table: readonly (readonly [language: string, statement: string, needed: st
   ['sql', 'DELETE FROM P WHERE a = 2', 'dr'],
   ['sql', 'DELETE VERTEX FROM P WHERE a = 2', 'dr'],
   ['sql', 'TRUNCATE TYPE Q', 'd'],
+  ['sql', 'MOVE VERTEX (SELECT FROM P WHERE a = 1) TO TYPE:M', 'diru'],
   ['sql', 'CREATE DOCUMENT TYPE R IF NOT EXISTS', 's'],
   ['sql', 'CREATE PROPERTY P.c IF NOT EXISTS STRING', 's'],
   ['sql', 'CREATE INDEX IF NOT EXISTS ON P (c) NOTUNIQUE', 's'],
@@ -44,6 +45,10 @@ const table: readonly (readonly [language: string, statement: string, needed: st
   ['cypher', 'MATCH (p:P) SET p.b = 1', 'ru'],
   ['cypher', 'MATCH (p:P) REMOVE p.b', 'ru'],
   ['cypher', 'MATCH (p:P {a: 5}) DETACH DELETE p', 'dr'],
+  ['cypher', 'MERGE (p:P {a: 60}) RETURN p', 'iru'],
+  ['cypher', 'MERGE (p:NotThereYet {a: 60}) RETURN p', 'irsu'],
+  ['cypher', 'FOREACH (n IN [61] | MERGE (:P {a: n}))', 'iru'],
+  ['cypher', 'MATCH (p:P) CALL { MERGE (:P {a: 62}) } RETURN p', 'iru'],
   ['cypher', 'FOREACH (n IN [6] | CREATE (:P {a: n}))', 'i'],
   ['cypher', 'MATCH (p:P) CALL { CREATE (:P {a: 7}) } RETURN p', 'ir'],
   ['cypher', 'RETURN 1 AS a UNION MATCH (p:P {a: 9}) DELETE p RETURN 2 AS a', 'dr'],
@@ -91,6 +96,7 @@ test('every statement needs the permissions of what it does, and no others', asy
     'CREATE PROPERTY P.a INTEGER',
     'CREATE INDEX ON P (a) UNIQUE',
     'CREATE DOCUMENT TYPE Q',
+    'CREATE VERTEX TYPE M',
   ])
     await mcp.data.run(statement);
   const found: (readonly string[])[] = [];
