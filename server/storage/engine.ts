@@ -69,6 +69,11 @@ export interface StorageEngine {
    * @returns false when there was nothing to be gained
    */
   compactEntries(index: IndexId): Promise<boolean>;
+  /**
+   * Edges that loads have left in runs go into the lists of their vertices. In small commits, beside all others; resolves when that is
+   * done, or cannot be done now. Nothing that is read changes.
+   */
+  mergeEdgeRuns(): Promise<void>;
   /** Tells which records have entries of an index under construction. Called while no `apply` is under way. */
   watchBuild(index: IndexId): BuildWatch;
   /** A consistent hot copy of the environment in an empty directory. */

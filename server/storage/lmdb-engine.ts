@@ -13,6 +13,7 @@ import { haveLongValues } from './commit/long-values.ts';
 import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
 import { type AppliedPosition, decodeApplied } from './format/counters.ts';
 import { DeletionJobs } from './commit/deletion-jobs.ts';
+import { EdgeRunMerges } from './commit/edge-run-merges.ts';
 import { EntryFolds } from './commit/entry-folds.ts';
 import { type BuildWatch, IndexBuilds } from './commit/index-builds.ts';
 import type { IndexTarget } from './index-target.ts';
@@ -37,8 +38,8 @@ import {
 } from './format/features.ts';
 import { ShapeRegistry } from './format/shape.ts';
 import { StateReader } from './read/state-reader.ts';
-import { diskIsFull, hasSpace, isDiskFull, storageFailed } from './storage-failure.ts';
-import type { LmdbEngineOptions } from './lmdb-options.ts';
+import { diskIsFull, hasSpace, isClosed, isDiskFull, storageFailed } from './storage-failure.ts';
+import { type LmdbEngineOptions, readersMax } from './lmdb-options.ts';
 import { openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
 import { carryOut, requireSpaceFor, type Write, writeBatch } from './checkpoint/write-batch.ts';
 import { writeMetaEntry } from './commit/pending-meta.ts';
@@ -79,6 +80,7 @@ export class LmdbEngine implements StorageEngine {
   readonly #retired = new RetiredCells(16 * 1024 * 1024);
   readonly #jobs = new DeletionJobs();
   readonly #folds: EntryFolds;
+  readonly #merges: EdgeRunMerges;
   readonly #builds = new IndexBuilds((index) =>
     this.#state.entryCount(this.#readers.newest, index),
   );
@@ -155,17 +157,22 @@ export class LmdbEngine implements StorageEngine {
       },
       failed: (error) => this.#fail(error, []),
     });
-    this.#folds = new EntryFolds({
+    const beside = {
       timers: options.timers,
+      commit: (prepare: Unit['prepare']) => this.#enqueue(prepare, 'alone'),
+      mayRun: () => !this.#isClosing && this.#failure === undefined,
+    };
+    this.#folds = new EntryFolds({
+      ...beside,
       singles: this.#state.singles,
       entryCount: (index) => this.#state.entryCount(this.#readers.newest, index),
-      commit: (prepare) => this.#enqueue(prepare, 'alone'),
       appliedIndex: () => this.#applied.index,
-      mayRun: () => !this.#isClosing && this.#failure === undefined,
     });
+    this.#merges = new EdgeRunMerges({ ...beside, edgeRuns: () => this.#readers.newest.edgeRuns });
     use.opened(options.timers);
     if (!this.#readers.layer.isEmpty) this.#checkpointer.changed();
     if (!this.#jobs.isEmpty) this.#startDeletions();
+    this.#merges.check();
   }
 
   // --- opening
@@ -288,16 +295,12 @@ export class LmdbEngine implements StorageEngine {
   }
 
   #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
-    if (isLarger(entries, logGroupBytesMax) || this.#haveLongValues(entries)) return 'alone';
+    const { deriver, labels } = this.#options;
+    const known = { deriver, shapes: this.shapes, labels, snapshot: () => this.snapshot() };
+    if (isLarger(entries, logGroupBytesMax) || haveLongValues(entries, known)) return 'alone';
     if (this.#isLogAbove)
       return entries.map(({ position }) => ({ ...position, payload: noPayload }));
     return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
-  }
-
-  #haveLongValues(entries: readonly LogEntry[]): boolean {
-    const { deriver, labels } = this.#options;
-    const snapshot = () => this.snapshot();
-    return haveLongValues(entries, { deriver, shapes: this.shapes, labels, snapshot });
   }
 
   async #applyInSlices(
@@ -331,6 +334,10 @@ export class LmdbEngine implements StorageEngine {
 
   compactEntries(index: IndexId): Promise<boolean> {
     return this.#folds.compact(index);
+  }
+
+  mergeEdgeRuns(): Promise<void> {
+    return this.#merges.merge();
   }
 
   watchBuild(index: IndexId): BuildWatch {
@@ -427,6 +434,7 @@ export class LmdbEngine implements StorageEngine {
       if (!this.#isLogAbove) this.#log.marker(this.#applied.index);
     }
     this.#resolve(group, commit);
+    this.#merges.check();
   }
 
   #resolve(group: readonly Unit[], commit: CommitBuilder): void {
@@ -560,6 +568,7 @@ export class LmdbEngine implements StorageEngine {
       await this.#work;
       await this.#deletions;
       await this.#folds.settled();
+      await this.#merges.settled();
     }
     if (this.#failure === undefined) await this.#checkpointer.all();
   }
@@ -568,6 +577,7 @@ export class LmdbEngine implements StorageEngine {
     if (this.#isClosing) return;
     this.#isClosing = true;
     this.#folds.stop();
+    this.#merges.stop();
     await this.#mending?.catch(() => {});
     await this.settled();
     // After a failure `settled` leaves a checkpoint running; it would pin a state of the closed environment.
@@ -582,14 +592,6 @@ export class LmdbEngine implements StorageEngine {
 }
 
 const noPayload = new Uint8Array(0);
-
-function readersMax(options: LmdbEngineOptions): number {
-  return options.readersMax ?? 1024;
-}
-
-function isClosed(): DatabaseError {
-  return new DatabaseError('DatabaseClosed', 'the database is closed');
-}
 
 function failureOf(error: unknown, directory: string): DatabaseError {
   if (error instanceof DatabaseError && error.code === 'Internal') return error;

@@ -26,3 +26,7 @@ export interface LmdbEngineOptions {
   /** `service.maxRecordSize`; default 64 MiB. */
   readonly recordBytesMax?: () => number;
 }
+
+export function readersMax(options: LmdbEngineOptions): number {
+  return options.readersMax ?? 1024;
+}

@@ -72,6 +72,10 @@ export function diskIsFull(failure: DatabaseError, directory: string): DatabaseE
   );
 }
 
+export function isClosed(): DatabaseError {
+  return new DatabaseError('DatabaseClosed', 'the database is closed');
+}
+
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

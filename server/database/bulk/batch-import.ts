@@ -171,12 +171,14 @@ export class BatchImport {
     if (this.#buffer.complete()) await this.#drain();
   }
 
-  /** Commits what is left. */
+  /** Commits what is left. The lists of vertices are as one commit of all would have left them when it is over. */
   async end(): Promise<void> {
     await this.complete();
     await this.#commitDue();
     await this.#load();
+    this.rows.loader.isLast = true;
     await this.#commitLast();
+    await this.rows.loader.settle();
   }
 
   /** The import is over before its end: lets go of what was not committed. */

@@ -1,6 +1,6 @@
 import type { Catalog, PropertyDefinition, TypeDefinition } from '#catalog/catalog.ts';
 import { placedType } from '#catalog/change/window.ts';
-import { DatabaseError, errorSpecs } from '#core/errors.ts';
+import { DatabaseError } from '#core/errors.ts';
 import { Link } from '#core/value/record.ts';
 import {
   type BucketId,
@@ -13,7 +13,6 @@ import {
 import type { Principal } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
-import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { StorageEngine, StorageSnapshot } from '#storage/engine.ts';
 import { BucketSelector } from '#transaction/write/bucket-selector.ts';
 import type { DatabaseState } from '#transaction/database-state.ts';
@@ -27,6 +26,7 @@ import type { EdgeBatch, RecordBatch, TemporaryId } from './bulk-batch.ts';
 import { BulkChanges } from './bulk-changes.ts';
 import { missingVertex } from './ends/bulk-ends.ts';
 import { BulkKeys } from './bulk-keys.ts';
+import { isWorthRetrying } from './commit-retry.ts';
 import { GatheredChunks } from './gathered-chunks.ts';
 import { takeOneWayEdges } from './ends/one-way-type.ts';
 import { TriggeredLoad, type VetoedRows } from './triggered-load.ts';
@@ -84,6 +84,8 @@ const sliceMs = 3;
  */
 export class BulkLoader {
   readonly #options: BulkLoaderOptions;
+  /** Nothing comes behind the next commit: its edges need not wait for others. */
+  isLast = false;
   readonly #buckets = new BucketSelector();
   readonly #rids = new Map<TemporaryId, Rid>();
   /** Stored vertices that edges named by their record id. */
@@ -361,6 +363,7 @@ export class BulkLoader {
   async #writeRows(values: OfferedKey['values']): Promise<void> {
     const { state, runtime, commitRetries = 0, commitRetryDelayMs = 0 } = this.#options;
     const { writer, changes } = this.#chunks;
+    writer.isFollowed = !this.isLast;
     for (let attempt = 0; ; attempt += 1) {
       this.#options.requireOpen?.();
       try {
@@ -385,9 +388,16 @@ export class BulkLoader {
     this.#triggered.close();
   }
 
+  /** Edges that wait for those of later commits go into the lists of their vertices. */
+  settle(): Promise<void> {
+    return this.#options.engine.mergeEdgeRuns();
+  }
+
   /** Commits what is left. */
   async finish(): Promise<BulkReport> {
+    this.isLast = true;
     await this.commit();
+    await this.settle();
     return { recordCount: this.#recordCount, edgeCount: this.#edgeCount, index: this.#index };
   }
 
@@ -578,13 +588,6 @@ function isPartitioned(type: TypeDefinition): boolean {
 
 function keySource(rows: BatchRows, from: Rid, to: Rid) {
   return { get: (name: string) => rows.get(name), out: from, in: to };
-}
-
-/** Conflicts that pass, found before anything was handed to storage. */
-function isWorthRetrying(error: unknown, writer: BulkWriter): boolean {
-  if (!(error instanceof DatabaseError) || writer.pendingBytes === 0) return false;
-  const isDefinite = error.code === 'DuplicatedKey' || error.code === 'ConcurrentModification';
-  return !isDefinite && errorSpecs[error.code].retry !== 'never';
 }
 
 function wrongKind(type: TypeDefinition, what: string): DatabaseError {

@@ -80,6 +80,8 @@ export type RowLoader = Pick<
   | 'addEdges'
   | 'endChunk'
   | 'commit'
+  | 'isLast'
+  | 'settle'
   | 'commitEnded'
   | 'cancelChunk'
   | 'savedChunkCount'

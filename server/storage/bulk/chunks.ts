@@ -1,7 +1,7 @@
 import type { Rid, TypeId } from '#core/value/rid.ts';
 import type { Direction } from '../engine.ts';
 import type { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
-import { AdjKey, type Store } from '../format/sub-databases.ts';
+import { AdjKey, adjKeySize, type Store } from '../format/sub-databases.ts';
 
 /**
  * Adjacency chunks to be written, of one type and direction in order of their vertices. Packed into arrays: a bulk load
@@ -11,6 +11,8 @@ export class ChunkRun {
   readonly type: TypeId;
   readonly direction: Direction;
   count = 0;
+  /** Of all chunks together, with their keys. */
+  byteCount = 0;
   #vertices = new Float64Array(1024);
   #numbers = new Uint32Array(1024);
   #starts = new Uint32Array(1024);
@@ -32,6 +34,7 @@ export class ChunkRun {
     this.#numbers[at] = number;
     this.#starts[at] = start;
     this.#sizes[at] = size;
+    this.byteCount += size + adjKeySize;
     this.#slabNumbers[at] = this.#slabs.length - 1;
   }
 

@@ -11,6 +11,8 @@ import {
   chunkEntryCount,
   chunkHeaderSize,
   chunkLast,
+  describeChunk,
+  isWideChunk,
   narrowEntriesMax,
   writeNarrow,
 } from '../format/adjacency-chunk.ts';
@@ -18,16 +20,20 @@ import { ChunkRun } from './chunks.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
 import type { CommitBuilder } from '../commit/builder.ts';
 import type { EdgeCounts } from './writer.ts';
-import { EdgeColumn, numbersPerEdge, place, segmentBits, segmentMask } from './edge-column.ts';
-import type { Direction } from '../engine.ts';
+import { EdgeColumn, place } from './edge-column.ts';
 import { ImageMemory } from '../checkpoint/image-memory.ts';
-import { sortedOrder } from './radix-sort.ts';
-import { describeChunk } from '../read/state-reader.ts';
+import type { PinnedReader } from '../read/pinned-reader.ts';
+import { EdgePages } from './edge-pages.ts';
+import { NewEdgeRuns } from './new-edge-runs.ts';
+import { type ListedEdges, SortedEdges } from './sorted-edges.ts';
 import { AdjKey, keyBytes, lastKeyOf, readRidBytes } from '../format/sub-databases.ts';
 
 /** Edges between two turns of the event loop: a millisecond or two; a vertex counts as `edgesPerVertex`. */
 const edgesPerSlice = 8192;
 const edgesPerVertex = 8;
+
+/** Fewer go into their lists at once. */
+const runEdgesMin = 32_768;
 
 const entrySize = 12;
 
@@ -35,7 +41,7 @@ const entrySize = 12;
 export class BulkEdges {
   readonly #columns = new Map<TypeId, { readonly both: EdgeColumn; readonly source: EdgeColumn }>();
   /** Of the commits it was built for: more than one when they were refused. */
-  readonly #runs: ChunkRun[] = [];
+  readonly #images: { release(): void }[] = [];
 
   add(type: TypeId, edge: Rid, from: Rid, to: Rid, both: boolean): void {
     this.column(type, both).add(edge, from, to);
@@ -95,12 +101,17 @@ export class BulkEdges {
       both.release();
       source.release();
     }
-    for (const run of this.#runs) run.release();
+    for (const images of this.#images) images.release();
   }
 
-  /** Puts the adjacency into a commit. */
-  async build(commit: CommitBuilder, timers: Pick<Timers, 'yield'>): Promise<void> {
-    const runs: ChunkRun[] = [];
+  /** Puts the adjacency into a commit. @param isFollowed see `BulkWriter.isFollowed` */
+  async build(
+    commit: CommitBuilder,
+    timers: Pick<Timers, 'yield'>,
+    isFollowed: boolean | undefined,
+  ): Promise<void> {
+    const runs = new NewEdgeRuns(commit.reader.edgeRuns);
+    const chunkRuns: ChunkRun[] = [];
     for (const [type, { both, source }] of this.#columns) {
       for (const column of [both, source]) {
         if (column.count === 0) continue;
@@ -108,46 +119,53 @@ export class BulkEdges {
         const isNarrow = await areNarrow(segments, timers);
         const common = { type, segments, count, isNarrow };
         const out = { ...common, direction: 'out', vertex: place.from, other: place.to } as const;
-        runs.push(await buildRun(commit, timers, out));
-        if (column === source) continue;
         const back = { ...common, direction: 'in', vertex: place.to, other: place.from } as const;
-        runs.push(await buildRun(commit, timers, back));
+        const run = goesInRun(commit.reader, out, isFollowed) ? runs.begin(out) : undefined;
+        for (const listed of column === both ? [out, back] : [out]) {
+          const sorted = await SortedEdges.sort(listed, timers);
+          if (run === undefined) chunkRuns.push(await buildChunks(commit, timers, sorted));
+          else {
+            const pages = new EdgePages(sorted, run, commit.reader);
+            this.#images.push(pages);
+            await pages.build(timers);
+            commit.addWrites(pages.writes);
+          }
+        }
       }
       commit.lists.touch(type);
     }
-    commit.addChunks(runs);
-    for (const run of runs) this.#runs.push(run);
+    commit.addChunks(chunkRuns);
+    for (const run of chunkRuns) this.#images.push(run);
+    runs.end(commit.meta);
   }
 }
 
+/**
+ * Whether the edges wait beside the lists of their vertices, to be brought in with those of other commits: a commit that lays many
+ * lists anew makes each of them as long as it is by then.
+ */
+function goesInRun(
+  reader: PinnedReader,
+  { type, count }: ListedEdges,
+  isFollowed: boolean | undefined,
+): boolean {
+  if (count < runEdgesMin) return false;
+  if (reader.hasRunsOf(type)) return true;
+  return isFollowed ?? lastKeyOf(reader.subs.adj, reader.subs).length > 0;
+}
+
 /** The chunks of one type and direction in order of their vertices. */
-async function buildRun(
+async function buildChunks(
   commit: CommitBuilder,
   timers: Pick<Timers, 'yield'>,
-  run: Run,
+  edges: SortedEdges,
 ): Promise<ChunkRun> {
-  const { segments, count } = run;
-  const keys = { segments, segmentBits, count, first: run.vertex, stride: numbersPerEdge };
-  const order = await sortedOrder(keys, timers);
-  const builder = new RunBuilder(commit, run, order);
-  for (let start = 0; start < count; ) {
+  const builder = new RunBuilder(commit, edges);
+  for (let start = 0; start < edges.of.count; ) {
     start = builder.placeSlice(start);
     await timers.yield();
   }
   return builder.chunks;
-}
-
-interface Run {
-  readonly type: TypeId;
-  readonly direction: Direction;
-  /** As in `EdgeColumn`. */
-  readonly segments: readonly Float64Array[];
-  /** Which of an edge's numbers is the vertex of this run, and which the other end. */
-  readonly vertex: number;
-  readonly other: number;
-  readonly count: number;
-  /** All positions fit narrow entries. */
-  readonly isNarrow: boolean;
 }
 
 /** One pass in order is a tenth of one in the order of the vertices. */
@@ -175,25 +193,28 @@ function highBits(numbers: Float64Array): number {
 class RunBuilder {
   readonly chunks: ChunkRun;
   readonly #commit: CommitBuilder;
-  readonly #run: Run;
-  readonly #order: Uint32Array;
+  readonly #run: ListedEdges;
+  readonly #edges: SortedEdges;
   readonly #key = new AdjKey();
   /** Apart from that of others, so that it can be given back when the commit is over. */
   readonly #memory = new ImageMemory();
+  readonly #hasRuns: boolean;
   /** The last vertex that has stored lists. */
   readonly #lastStored: Rid;
   /** Bucket of the last vertex, and where it ended before this commit. */
   #bucket = -1 as BucketId;
   #bucketNext = 0;
 
-  constructor(commit: CommitBuilder, run: Run, order: Uint32Array) {
+  constructor(commit: CommitBuilder, edges: SortedEdges) {
     const { subs } = commit.reader;
+    const run = edges.of;
     this.#commit = commit;
     this.#run = run;
-    this.#order = order;
+    this.#edges = edges;
     this.chunks = new ChunkRun(run.type, run.direction);
     this.#key.direction = run.direction;
     this.#key.type = run.type;
+    this.#hasRuns = commit.reader.hasRunsOf(run.type);
     const lastKey = lastKeyOf(subs.adj, subs);
     this.#lastStored = lastKey.length === 0 ? noRid : readRidBytes(lastKey, 0);
   }
@@ -211,37 +232,30 @@ class RunBuilder {
   }
 
   #placeVertex(start: number): number {
-    const { count, vertex: side, direction, type, other } = this.#run;
-    const vertex = this.#ridAt(start, side);
-    let end = start + 1;
-    while (end < count && this.#ridAt(end, side) === vertex) end += 1;
+    const { vertex: side, direction, type, other } = this.#run;
+    const edges = this.#edges;
+    const vertex = edges.ridAt(start, side);
+    const end = edges.endOfVertex(start);
     if (this.#place(vertex, start, end)) return end;
     for (let i = start; i < end; i++) {
-      const edge = this.#ridAt(i, place.edge);
-      this.#commit.lists.add(vertex, direction, type, edge, this.#ridAt(i, other));
+      const edge = edges.ridAt(i, place.edge);
+      this.#commit.lists.add(vertex, direction, type, edge, edges.ridAt(i, other));
     }
     return end;
   }
 
-  /** One of the three ids of the edge at a place of the order. */
-  #ridAt(index: number, which: number): Rid {
-    const edge = this.#order[index] as number;
-    const segment = this.#run.segments[edge >>> segmentBits] as Float64Array;
-    return segment[(edge & segmentMask) * numbersPerEdge + which] as Rid;
-  }
-
   /**
    * Adds the edges `order[start, end)` of the vertex behind those it has.
-   * @returns false when they need wide entries or the vertex has several chunks: nothing was done then
+   * @returns false when they need wide entries, the vertex has several chunks or edges may wait in runs: nothing was done then
    */
   #place(vertex: Rid, start: number, end: number): boolean {
-    if (!this.#run.isNarrow && !this.#areNarrow(start, end)) return false;
+    if (this.#hasRuns || (!this.#run.isNarrow && !this.#areNarrow(start, end))) return false;
     this.#key.vertex = vertex;
     this.#key.chunk = 0;
     let stored = 0;
     if (this.#mayBeStored(vertex) && this.#isStored(vertex)) {
       const { view, base } = this.#commit.reader.window;
-      if (chunkLast(view, base) > 0 || view.getUint8(base + 10) !== 0) return false;
+      if (chunkLast(view, base) > 0 || isWideChunk(view, base)) return false;
       stored = chunkEntryCount(view, base);
     }
     this.#write(vertex, stored, start, end);
@@ -268,8 +282,8 @@ class RunBuilder {
   #areNarrow(start: number, end: number): boolean {
     const { other } = this.#run;
     for (let i = start; i < end; i++) {
-      if (this.#ridAt(i, place.edge) % 2 ** 37 >= 2 ** 32) return false;
-      if (this.#ridAt(i, other) % 2 ** 37 >= 2 ** 32) return false;
+      if (this.#edges.ridAt(i, place.edge) % 2 ** 37 >= 2 ** 32) return false;
+      if (this.#edges.ridAt(i, other) % 2 ** 37 >= 2 ** 32) return false;
     }
     return true;
   }
@@ -305,11 +319,8 @@ class RunBuilder {
   }
 
   #entry(view: DataView, at: number, index: number): void {
-    const { segments, other } = this.#run;
-    const edge = this.#order[index] as number;
-    const segment = segments[edge >>> segmentBits] as Float64Array;
-    const from = (edge & segmentMask) * numbersPerEdge;
-    writeNarrow(view, at, segment[from] as Rid);
-    writeNarrow(view, at + 6, segment[from + other] as Rid);
+    const { other } = this.#run;
+    writeNarrow(view, at, this.#edges.ridAt(index, place.edge));
+    writeNarrow(view, at + 6, this.#edges.ridAt(index, other));
   }
 }

@@ -31,6 +31,7 @@ const edgeBytes = 64;
 
 export class LmdbBulkWriter implements BulkWriter {
   readonly #options: LmdbBulkWriterOptions;
+  isFollowed: boolean | undefined;
   #chunk: PendingLoad;
 
   constructor(options: LmdbBulkWriterOptions, chunk = new PendingLoad()) {
@@ -196,7 +197,7 @@ export class LmdbBulkWriter implements BulkWriter {
       commit.takePositions(blocks.bucket, blocks.next);
     }
     await entries.build(commit, this.#options.timers);
-    await chunk.edges.build(commit, this.#options.timers);
+    await chunk.edges.build(commit, this.#options.timers, this.isFollowed);
   }
 
   #prepareBlock(

@@ -22,6 +22,11 @@ export interface BulkWriter {
   addEdgeColumns(shape: Shape, edge: BulkEdge, values: readonly Value[]): void;
   /** Like `addEdgeColumns` for many edges at consecutive positions; the fast way. */
   addEdgeRows(shape: Shape, rows: BulkEdgeRows): void;
+  /**
+   * Whether more of the same load comes behind the next flush: its edges wait for them then, to be brought into their lists together.
+   * Absent: not known, as where a log is followed.
+   */
+  isFollowed: boolean | undefined;
   /** Bytes held so far; flush at some tens of MiB. */
   readonly pendingBytes: number;
   /** The place behind what was added so far, since the last flush. */

@@ -118,7 +118,7 @@ const pageBytes = 4096;
 export function requireSpaceFor(
   { directory }: SubDatabases,
   writes: readonly Write[],
-  { additionRuns }: PackedWrites = nothingPacked,
+  { additionRuns, chunkRuns }: PackedWrites = nothingPacked,
 ): void {
   let bytes = 0;
   for (let i = 0; i < writes.length; i++) {
@@ -126,6 +126,7 @@ export function requireSpaceFor(
     bytes += size < outsideBytesMin ? 2 * size : size + pageBytes;
   }
   for (const { count } of additionRuns) bytes += count * entryBytes;
+  for (const { byteCount } of chunkRuns) bytes += 2 * byteCount;
   const fileBytes = statSync(join(directory, environmentFileName)).size;
   requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
 }

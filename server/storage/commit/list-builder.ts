@@ -1,11 +1,19 @@
 import type { LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
-import { ChunkBuilder, chunkDegree, chunkLast } from '../format/adjacency-chunk.ts';
+import {
+  ChunkBuilder,
+  chunkDegree,
+  chunkLast,
+  chunkMergedRun,
+  describeChunk,
+  noListHeader,
+} from '../format/adjacency-chunk.ts';
 import { sealValue } from '../format/checksum.ts';
 import type { Direction } from '../engine.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
-import { describeChunk, type StateReader } from '../read/state-reader.ts';
+import { edgesInRuns } from '../read/edge-run-lookup.ts';
+import type { StateReader } from '../read/state-reader.ts';
 import { AdjKey, keyBytes } from '../format/sub-databases.ts';
 import { putLast, removal, type Write } from '../checkpoint/write-batch.ts';
 
@@ -16,6 +24,10 @@ interface VertexList {
   readonly type: TypeId;
   degree: number;
   last: number;
+  /** Edge runs of the type up to this number are in the list. */
+  mergedRun: number;
+  /** Others have to know what the list holds: it is not taken away while such runs wait. */
+  hasRuns: boolean;
   /** Chunks read or made so far; undefined when there is none of this number. */
   readonly chunks: Map<number, ChunkBuilder | undefined>;
   readonly changed: Set<number>;
@@ -34,7 +46,8 @@ function emptyList(vertex: Rid, direction: Direction, type: TypeId): VertexList 
   const chunks = new Map<number, ChunkBuilder | undefined>();
   const [changed, removed] = [new Set<number>(), new Set<Rid>()];
   const added = new Map<Rid, Rid>();
-  return { vertex, direction, type, degree: 0, last: 0, chunks, changed, removed, added };
+  const list = { vertex, direction, type, degree: 0, last: 0, chunks, changed, removed, added };
+  return { ...list, mergedRun: 0, hasRuns: false };
 }
 
 /** Gathers the adjacency changes of one commit. */
@@ -120,6 +133,7 @@ export class ListBuilder {
   /** Takes the whole list away, also one that cannot be read. What lies beyond its first chunks is never looked at again. */
   drop(vertex: Rid, direction: Direction, type: TypeId): void {
     const list = emptyList(vertex, direction, type);
+    this.#holdRuns(list);
     for (let number = 0; number < droppedChunks; number++) {
       list.chunks.set(number, undefined);
       list.changed.add(number);
@@ -170,7 +184,7 @@ export class ListBuilder {
     key.chunk = number;
     const isEmpty = chunk === undefined || chunk.count === 0;
     // Chunk 0 also keeps the degree, so it stays until the last edge is gone.
-    if (isEmpty && (number > 0 || list.degree === 0)) {
+    if (isEmpty && (number > 0 || (list.degree === 0 && !list.hasRuns))) {
       writes.push(removal(adj, key));
       return;
     }
@@ -178,7 +192,7 @@ export class ListBuilder {
     const size = whole.sealedSize;
     const start = memory.take(size);
     const { bytes } = memory.slab;
-    whole.write(bytes, start, number === 0 ? list.degree : 0, number === 0 ? list.last : 0);
+    whole.write(bytes, start, number === 0 ? list : noListHeader);
     sealValue(keyBytes(key, this.#reader.window.scratch), bytes, start, start + size);
     writes.push(putLast(adj, key, memory, start, size));
   }
@@ -205,11 +219,33 @@ export class ListBuilder {
 
   #readList(vertex: Rid, direction: Direction, type: TypeId): VertexList {
     const list = emptyList(vertex, direction, type);
+    let mergedRun = 0;
     if (this.#chunk(list, 0) !== undefined) {
-      list.degree = chunkDegree(this.#reader.window.view, this.#reader.window.base);
-      list.last = chunkLast(this.#reader.window.view, this.#reader.window.base);
+      const { view, base } = this.#reader.window;
+      list.degree = chunkDegree(view, base);
+      list.last = chunkLast(view, base);
+      mergedRun = chunkMergedRun(view, base);
     }
+    if (!this.#reader.hasRunsOf(type)) return list;
+    const { edges, vertices } = edgesInRuns(this.#reader, { vertex, direction, type, mergedRun });
+    for (let i = 0; i < edges.length; i += 1)
+      this.#append(list, edges[i] as Rid, vertices[i] as Rid);
+    this.#holdRuns(list);
     return list;
+  }
+
+  /** The list holds all runs of its type, which go on waiting for other lists. */
+  #holdRuns(list: VertexList): void {
+    for (const { type, number } of this.#reader.edgeRuns.waiting) {
+      if (type !== list.type) continue;
+      list.hasRuns = true;
+      list.mergedRun = number;
+    }
+  }
+
+  /** Brings the edges of the vertex that wait in runs into its list. */
+  absorb(vertex: Rid, direction: Direction, type: TypeId): void {
+    this.#list(vertex, direction, type).changed.add(0);
   }
 
   #chunk(list: VertexList, number: number): ChunkBuilder | undefined {

@@ -1,10 +1,12 @@
-import type { Rid } from '#core/value/rid.ts';
+import { formatRid, type Rid } from '#core/value/rid.ts';
 import { allocateBytes, type Bytes, viewOf } from './bytes.ts';
 import { checksumSize } from './checksum.ts';
+import type { Direction } from './direction.ts';
 
 // Adjacency chunks (storage.md 3.3): the edges of one vertex, direction and edge type, in the order they were added.
 //
-//   0   u32 degree and 4 u32 last chunk number (kept in chunk 0 only)   8  u16 entries   10  u8 width flag   11  rest 0
+//   0   u32 degree and 4 u32 last chunk number (kept in chunk 0 only)   8  u16 entries   10  u8 width flag   11  u8 0
+//   12  u32 number of the last edge run that the list holds (chunk 0 only; it tells nothing when no run of its type waits)
 //   16  entries: edge bucket u16, edge position u32, neighbour bucket u16, neighbour position u32 (12 bytes);
 //       with the width flag positions are u40 (14 bytes): low u32, then the high byte
 
@@ -31,6 +33,43 @@ export function chunkLast(view: DataView, base: number): number {
 
 export function chunkEntryCount(view: DataView, base: number): number {
   return view.getUint16(base + 8, true);
+}
+
+/** Runs up to this number are in the list of the chunk 0 that starts at `base`. */
+export function chunkMergedRun(view: DataView, base: number): number {
+  return view.getUint32(base + 12, true);
+}
+
+export function isWideChunk(view: DataView, base: number): boolean {
+  return view.getUint8(base + 10) !== 0;
+}
+
+export function entrySizeOf(isWide: boolean): number {
+  return isWide ? wideEntry : narrowEntry;
+}
+
+/** One of the two record ids of an entry. */
+export function readEntry(view: DataView, at: number, isWide: boolean): Rid {
+  const rid = isWide
+    ? readWide(view, at)
+    : view.getUint16(at, true) * positionLimit + view.getUint32(at + 2, true);
+  return rid as Rid;
+}
+
+export function writeEntry(
+  view: DataView,
+  at: number,
+  edge: Rid,
+  vertex: Rid,
+  isWide: boolean,
+): void {
+  if (isWide) {
+    writeWide(view, at, edge);
+    writeWide(view, at + 7, vertex);
+  } else {
+    writeNarrow(view, at, edge);
+    writeNarrow(view, at + 6, vertex);
+  }
 }
 
 /** Copies the entries of a chunk into parallel arrays from `at` on. @returns where the next entry goes */
@@ -65,6 +104,16 @@ function readWide(view: DataView, at: number): number {
   const position = view.getUint8(at + 6) * narrowPosition + view.getUint32(at + 2, true);
   return view.getUint16(at, true) * positionLimit + position;
 }
+
+/** What chunk 0 says of the whole list. */
+export interface ListHeader {
+  readonly degree: number;
+  readonly last: number;
+  readonly mergedRun: number;
+}
+
+/** Of the other chunks. */
+export const noListHeader: ListHeader = { degree: 0, last: 0, mergedRun: 0 };
 
 /** A chunk under change. */
 export class ChunkBuilder {
@@ -108,13 +157,7 @@ export class ChunkBuilder {
     const size = this.#isWide ? wideEntry : narrowEntry;
     const at = chunkHeaderSize + this.#count * size;
     this.#reserve(at + size);
-    if (this.#isWide) {
-      this.#writeWide(at, edge);
-      this.#writeWide(at + 7, vertex);
-    } else {
-      writeNarrow(this.#view, at, edge);
-      writeNarrow(this.#view, at + 6, vertex);
-    }
+    writeEntry(this.#view, at, edge, vertex, this.#isWide);
     this.#count += 1;
     return true;
   }
@@ -150,22 +193,15 @@ export class ChunkBuilder {
     return chunkHeaderSize + this.#count * (this.#isWide ? wideEntry : narrowEntry) + checksumSize;
   }
 
-  /** Writes the chunk, all but the checksum, at `start`; degree and last chunk number only into chunk 0. */
-  write(target: Uint8Array, start: number, degree: number, last: number): void {
+  /** Writes the chunk, all but the checksum, at `start`; what `of` says of the list only into chunk 0. */
+  write(target: Uint8Array, start: number, of: ListHeader): void {
     const view = this.#view;
-    view.setUint32(0, degree, true);
-    view.setUint32(4, last, true);
+    view.setUint32(0, of.degree, true);
+    view.setUint32(4, of.last, true);
     view.setUint16(8, this.#count, true);
-    view.setUint32(10, this.#isWide ? 1 : 0, true);
-    view.setUint16(14, 0, true);
+    view.setUint16(10, this.#isWide ? 1 : 0, true);
+    view.setUint32(12, of.mergedRun, true);
     this.#bytes.copy(target, start, 0, this.sealedSize - checksumSize);
-  }
-
-  #writeWide(at: number, rid: Rid): void {
-    const position = rid % positionLimit;
-    this.#view.setUint16(at, Math.floor(rid / positionLimit), true);
-    this.#view.setUint32(at + 2, position % narrowPosition, true);
-    this.#view.setUint8(at + 6, Math.floor(position / narrowPosition));
   }
 
   #reserve(length: number): void {
@@ -175,6 +211,17 @@ export class ChunkBuilder {
     this.#bytes = grown;
     this.#view = viewOf(grown);
   }
+}
+
+function writeWide(view: DataView, at: number, rid: Rid): void {
+  const position = rid % positionLimit;
+  view.setUint16(at, Math.floor(rid / positionLimit), true);
+  view.setUint32(at + 2, position % narrowPosition, true);
+  view.setUint8(at + 6, Math.floor(position / narrowPosition));
+}
+
+export function describeChunk(vertex: Rid, direction: Direction): string {
+  return `the ${direction} edges of ${formatRid(vertex)}`;
 }
 
 /** bucket u16, position u32 */

@@ -16,6 +16,8 @@ export const formatFeatures = [
   'extendedValues',
   /** Entries of some indexes lie in chunks, with single ones beside them (`entry-chunk.ts`). */
   'entryChunks',
+  /** Edges of loads wait in runs beside the lists of their vertices (`edge-page.ts`), which say which runs they hold. */
+  'edgeRuns',
 ] as const;
 
 export type FormatFeature = (typeof formatFeatures)[number];

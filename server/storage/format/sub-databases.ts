@@ -2,6 +2,7 @@ import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { DatabaseError } from '#core/errors.ts';
 import type { BucketId, IndexId, PropertyId, Rid, TypeId } from '#core/value/rid.ts';
 import type { Direction } from './direction.ts';
+import { viewOf } from './bytes.ts';
 import { isUntouchedCopy, requireEnvironmentFile, reserveLockFile } from '../environment/file.ts';
 import { isDiskFull } from '../storage-failure.ts';
 
@@ -66,8 +67,36 @@ export class AdjKey implements Key {
     target[start + 7] = this.direction === 'out' ? 0 : 1;
     writeU16(target, start + 8, this.type);
     writeU32(target, start + 10, this.chunk);
-    return start + 14;
+    return start + adjKeySize;
   }
+}
+
+export const adjKeySize = 14;
+
+/** FF, run u32, edge type u16, direction u8, first vertex RID, part u32. The FF keeps other kinds of keys possible beside them. */
+export class EdgePageKey implements Key {
+  run = 0;
+  type = 0 as TypeId;
+  direction: Direction = 'out';
+  vertex = 0 as Rid;
+  part = 0;
+  write(target: Uint8Array, start: number): number {
+    target[start] = 0xff;
+    writeU32(target, start + 1, this.run);
+    writeU16(target, start + 5, this.type);
+    target[start + 7] = this.direction === 'out' ? 0 : 1;
+    writeRid(target, start + 8, this.vertex);
+    writeU32(target, start + 15, this.part);
+    return start + edgePageKeySize;
+  }
+}
+
+export const edgePageKeySize = 19;
+
+/** Vertex and part of the page key that starts in `bytes`. */
+export function readEdgePageKey(bytes: Uint8Array, start: number): { vertex: Rid; part: number } {
+  const part = viewOf(bytes).getUint32(start + 15);
+  return { vertex: readRidBytes(bytes, start + 8), part };
 }
 
 /** index id u32, key components; the RID of non-unique entries is part of `components`. */
@@ -198,7 +227,8 @@ export interface SubDatabases {
   readonly adj: Store;
   readonly ix: Store;
   readonly ft: Store;
-  readonly vec: Store;
+  /** Pages of edge runs (`edge-page.ts`), in a sub-database that every database has had, and nothing has used before. */
+  readonly runs: Store;
   readonly job: Store;
   /** Where `getRange` of any store puts its keys. */
   readonly sink: KeySink;
@@ -277,7 +307,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
       adj: store('adj'),
       ix: store('ix'),
       ft: store('ft'),
-      vec: store('vec'),
+      runs: store('vec'),
       job: store('job'),
       sink,
     };

@@ -1,8 +1,9 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { LogIndex } from '#core/value/rid.ts';
+import type { LogIndex, TypeId } from '#core/value/rid.ts';
 import { allocateBytes, type Bytes, viewOf } from '../format/bytes.ts';
 import { checksumSize, corrupted, isIntact } from '../format/checksum.ts';
+import { decodeEdgeRuns, type EdgeRuns, edgeRunsName } from '../format/edge-runs.ts';
 import type { Slab } from '../checkpoint/image-memory.ts';
 import { keyAfterPrefix } from '../format/ordered-key.ts';
 import { keyText, type OverlayLayer } from '../checkpoint/overlay-store.ts';
@@ -70,6 +71,8 @@ export class PinnedBase {
   readonly options: ReadOptions;
   readonly #transaction: ReadTransaction;
   readonly #ended: () => void;
+  /** As soon as somebody has asked for them. */
+  edgeRuns: EdgeRuns | undefined;
   #users = 0;
 
   /** @param ended told when the state is given up */
@@ -227,6 +230,19 @@ export class PinnedReader {
     return [...found]
       .map(([text, write]) => ({ text, write }))
       .sort((a, b) => (a.text < b.text ? -1 : 1));
+  }
+
+  /** Edges of loads that wait beside the lists. Commits of the overlay leave them as they are. */
+  get edgeRuns(): EdgeRuns {
+    this.#base.edgeRuns ??= decodeEdgeRuns(this.meta(edgeRunsName));
+    return this.#base.edgeRuns;
+  }
+
+  /** Uses the window when it is asked for the first time. */
+  hasRunsOf(type: TypeId): boolean {
+    const { waiting } = this.edgeRuns;
+    for (let i = 0; i < waiting.length; i += 1) if (waiting[i]?.type === type) return true;
+    return false;
   }
 
   /** A copy of a value of `meta`. */

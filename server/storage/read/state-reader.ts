@@ -9,12 +9,15 @@ import {
   type TypeId,
 } from '#core/value/rid.ts';
 import { AdjacencyCache, type CachedList } from './adjacency-cache.ts';
+import { edgesInRuns, type FoundEdges } from './edge-run-lookup.ts';
 import { ListMemory } from './list-memory.ts';
 import {
   chunkDegree,
   chunkEntryCount,
   chunkHeaderSize,
   chunkLast,
+  chunkMergedRun,
+  describeChunk,
   readEntries,
 } from '../format/adjacency-chunk.ts';
 import type { BlockBuilder } from '../commit/block-builder.ts';
@@ -39,6 +42,19 @@ const noEdges: CachedList = {
 };
 
 export const droppedIndex = -1;
+
+interface ListPlace {
+  readonly vertex: Rid;
+  readonly direction: Direction;
+  readonly type: TypeId;
+}
+
+interface ListNumbers {
+  /** Edges that stand in the chunks; the numbers of others come behind theirs. */
+  readonly listed: number;
+  readonly edges: Float64Array;
+  readonly vertices: Float64Array;
+}
 
 export interface StateReaderOptions {
   readonly blockCacheBytes: number;
@@ -224,13 +240,50 @@ export class StateReader {
   }
 
   #loadList(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
-    if (!this.#findChunk(reader, vertex, direction, type, 0)) return noEdges;
+    const waiting = this.#waitingEdges(reader, vertex, direction, type);
+    const isListed = this.#findChunk(reader, vertex, direction, type, 0);
     const { window } = reader;
-    const count = chunkDegree(window.view, window.base);
+    const listed = isListed ? chunkDegree(window.view, window.base) : 0;
+    const count = listed + (waiting?.edges.length ?? 0);
     if (count === 0) return noEdges;
-    const last = chunkLast(window.view, window.base);
     const since = this.listsChanged.get(type) ?? this.#listsSince;
     const { edges, vertices } = this.#numbers.take(count);
+    if (waiting !== undefined) {
+      edges.set(waiting.edges, listed);
+      vertices.set(waiting.vertices, listed);
+    }
+    if (listed > 0)
+      this.#readChunks(reader, { vertex, direction, type }, { listed, edges, vertices });
+    const list: CachedList = { count, edges, vertices, since };
+    if (since <= reader.index) {
+      this.lists.put(vertex, direction, type, list);
+      this.blocks.trim();
+    }
+    return list;
+  }
+
+  /** What runs have for the vertex beside its list; undefined: no run of the type waits. */
+  #waitingEdges(
+    reader: PinnedReader,
+    vertex: Rid,
+    direction: Direction,
+    type: TypeId,
+  ): FoundEdges | undefined {
+    if (!reader.hasRunsOf(type)) return undefined;
+    const { window } = reader;
+    const isListed = this.#findChunk(reader, vertex, direction, type, 0);
+    const mergedRun = isListed ? chunkMergedRun(window.view, window.base) : 0;
+    return edgesInRuns(reader, { vertex, direction, type, mergedRun });
+  }
+
+  /** From chunk 0, which is in the window, on. */
+  #readChunks(
+    reader: PinnedReader,
+    { vertex, direction, type }: ListPlace,
+    { listed: count, edges, vertices }: ListNumbers,
+  ): void {
+    const { window } = reader;
+    const last = chunkLast(window.view, window.base);
     let at = 0;
     for (let chunk = 0; chunk <= last; chunk++) {
       if (chunk > 0 && !this.#findChunk(reader, vertex, direction, type, chunk)) continue;
@@ -243,19 +296,14 @@ export class StateReader {
         `the ${direction} edges of ${formatRid(vertex)} are damaged: ${at} of ${count} were found`,
       );
     }
-    const list: CachedList = { count, edges, vertices, since };
-    if (since <= reader.index) {
-      this.lists.put(vertex, direction, type, list);
-      this.blocks.trim();
-    }
-    return list;
   }
 
   degree(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): number {
     const cached = this.lists.get(vertex, direction, type);
     if (cached !== undefined && cached.since <= reader.index) return cached.count;
-    if (!this.#findChunk(reader, vertex, direction, type, 0)) return 0;
-    return chunkDegree(reader.window.view, reader.window.base);
+    const waiting = this.#waitingEdges(reader, vertex, direction, type)?.edges.length ?? 0;
+    if (!this.#findChunk(reader, vertex, direction, type, 0)) return waiting;
+    return chunkDegree(reader.window.view, reader.window.base) + waiting;
   }
 
   /** Reads a chunk into the window. */
@@ -306,8 +354,4 @@ export class StateReader {
 export function describeBlock(bucket: BucketId, firstPosition: number, slotCount: number): string {
   const first = formatRid(makeRid(bucket, firstPosition));
   return `records ${first} to ${formatRid(makeRid(bucket, firstPosition + slotCount - 1))}`;
-}
-
-export function describeChunk(vertex: Rid, direction: Direction): string {
-  return `the ${direction} edges of ${formatRid(vertex)}`;
 }

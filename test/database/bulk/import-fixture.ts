@@ -28,7 +28,10 @@ export class RecordingLoader {
   protected pendingRows = 0;
   readonly vetoed = { records: 0, edges: 0 };
 
+  isLast = false;
+
   close(): void {}
+  async settle(): Promise<void> {}
 
   #vertexCount = 0;
 
