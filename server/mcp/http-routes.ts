@@ -10,7 +10,7 @@ import { leadsHere, sendOn } from '#http/cluster/sent-on.ts';
 import { beforeRead } from '#http/cluster/wanted-state.ts';
 import { requireUser } from '#http/request/authenticate.ts';
 import { corsHeaders } from '#http/request/cors.ts';
-import { object, shared } from '#http/document/schemas.ts';
+import { shared } from '#http/document/schemas.ts';
 import type { Door } from '#http/door.ts';
 import { objectBody } from '#http/request/input-schema.ts';
 import { joinedPieces } from '#http/request/joined-pieces.ts';
@@ -74,11 +74,7 @@ export function mcpDoor(configuration: ConfigurationFile): McpDoor {
   };
 }
 
-const rpcMessage = {
-  type: 'object',
-  properties: { jsonrpc: { type: 'string', enum: ['2.0'] } },
-  required: ['jsonrpc'],
-};
+const rpcMessage = shared('JsonRpcMessage');
 
 /** By the tool server as an error of JSON-RPC, or before it as any other request. */
 function refusedBy(description: string) {
@@ -92,20 +88,12 @@ function mcpPost(configuration: ConfigurationFile, serverOf: (door: Door) => Mcp
     path: mcpPath,
     access: 'public',
     operation: {
-      id: 'callTools',
+      id: 'invokeMcp',
       takesCredentials: true,
       waitsForState: true,
       summary:
         'The Model Context Protocol, revision 2025-03-26: JSON-RPC 2.0, one message or a batch',
-      body: {
-        type: 'object',
-        properties: {
-          jsonrpc: { type: 'string', enum: ['2.0'] },
-          id: { oneOf: [{ type: 'string' }, { type: 'integer' }] },
-          method: { type: 'string' },
-          params: { type: 'object', additionalProperties: true },
-        },
-      },
+      body: rpcMessage,
       answers: {
         200: {
           description: 'The response, or an array of them',
@@ -233,7 +221,7 @@ function refuseConfigMethod(exchange: Exchange): void {
   exchange.refuse({ status: 405, error: 'Method not allowed', headers: ['Allow', 'GET, POST'] });
 }
 
-const configurationSchema = { ...object({}), additionalProperties: true };
+const configurationSchema = shared('McpConfig');
 
 function configResource(
   configuration: ConfigurationFile,
@@ -245,7 +233,7 @@ function configResource(
       {
         config: { access: 'root' },
         schema: {
-          operationId: 'getMcpConfiguration',
+          operationId: 'getMcpConfig',
           summary: 'Who may do what over the tool protocol',
           response: { 200: { description: 'The configuration', schema: configurationSchema } },
         },
@@ -258,7 +246,7 @@ function configResource(
       {
         config: { access: 'root' },
         schema: {
-          operationId: 'updateMcpConfiguration',
+          operationId: 'updateMcpConfig',
           summary: 'Changes fields of the configuration; in force with the next request',
           body: objectBody({ type: 'object', additionalProperties: true }),
           example: { body: { 'application/json': { allowedUsers: ['root'] } } },

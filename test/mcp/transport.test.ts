@@ -166,3 +166,16 @@ test('a distribution without the module answers 404 on both paths', async (conte
   assert.equal((await door.ask('POST', 'mcp', { body: {} })).status, 404);
   assert.equal((await door.ask('GET', 'mcp/config')).status, 404);
 });
+
+test('the OpenAPI document has its operations and schemas by their names', async (context) => {
+  const { door } = await startMcp(context);
+  const { body } = await door.ask('GET', 'openapi.json');
+  const { paths, components } = body as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+    components: { schemas: Record<string, unknown> };
+  };
+  assert.equal(paths['/api/v1/mcp']?.['post']?.operationId, 'invokeMcp');
+  assert.equal(paths['/api/v1/mcp/config']?.['get']?.operationId, 'getMcpConfig');
+  assert.equal(paths['/api/v1/mcp/config']?.['post']?.operationId, 'updateMcpConfig');
+  for (const name of ['JsonRpcMessage', 'McpConfig']) assert.ok(components.schemas[name], name);
+});

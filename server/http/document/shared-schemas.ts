@@ -52,6 +52,16 @@ const partialFields = {
 };
 const partialNames = Object.keys(partialFields);
 
+const mcpFlags = {
+  allowReads: flag('Statements that read'),
+  allowInsert: flag('Statements that insert'),
+  allowUpdate: flag('Statements that update'),
+  allowDelete: flag('Statements that delete'),
+  allowSchemaChange: flag('Statements that change the schema'),
+  allowAdmin: flag('Administration'),
+};
+const mcpProfile = { type: 'string', enum: ['all', 'rag', 'admin'] };
+
 const vertexInGraph = object({
   r: text('Record id'),
   t: text('Type'),
@@ -226,5 +236,32 @@ export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   WriteStatistics: object({
     ...Object.fromEntries(counters.map((name) => [name, { type: 'integer' }])),
     containsUpdates: { type: 'boolean' },
+  }),
+  JsonRpcMessage: object(
+    {
+      jsonrpc: { type: 'string', enum: ['2.0'] },
+      id: {
+        description: 'A string or an integer; absent in a notification, null where none was read',
+      },
+      method: text('Of a request or notification'),
+      params: mapOf(true),
+      result: mapOf(true),
+      error: object({ code: integer(), message: text() }),
+    },
+    ['id', 'method', 'params', 'result', 'error'],
+  ),
+  McpConfig: object({
+    enabled: flag('The tool server answers'),
+    ...mcpFlags,
+    profile: mcpProfile,
+    principalProfiles: mapOf(mcpProfile),
+    allowedUsers: listOf(text(), 'Who may use the tool server; * is everybody'),
+    allowedOrigins: listOf(text(), 'Further origins of pages; * is any'),
+    databases: mapOf(
+      object({ ...mcpFlags, allowedUsers: listOf(text()) }, [
+        ...Object.keys(mcpFlags),
+        'allowedUsers',
+      ]),
+    ),
   }),
 };
