@@ -4,6 +4,7 @@ import type { PeerHttp } from './forwarding/peer-http.ts';
 import type { Forwarder } from './forwarding/forwarder.ts';
 import type { ClusterManagement } from './management/management.ts';
 import type { ClusterVerify } from './management/verify.ts';
+import type { CaughtUp } from './reads/caught-up.ts';
 import type { ReadBarrier } from './reads/read-barrier.ts';
 import type { ClusterStatusReport } from './status/status-report.ts';
 import type { Readiness } from './status/readiness.ts';
@@ -18,6 +19,7 @@ export interface ClusterDoor {
   /** Connections to other servers. */
   readonly http: PeerHttp;
   readonly reads: ReadBarrier;
+  readonly caughtUp: CaughtUp;
   readonly forwarder: Forwarder;
   readonly report: ClusterStatusReport;
   readonly management: ClusterManagement;

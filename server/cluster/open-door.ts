@@ -28,6 +28,7 @@ import { followTrustedAuthorities, trustedAuthorities } from './forwarding/trust
 import { ClusterManagement } from './management/management.ts';
 import { PeerResync } from './management/peer-resync.ts';
 import { ClusterVerify } from './management/verify.ts';
+import { CaughtUp } from './reads/caught-up.ts';
 import { ReadBarrier } from './reads/read-barrier.ts';
 import { clusterCapabilities as capabilities, features, formats } from './features.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
@@ -56,6 +57,8 @@ export interface ClusterDoorOptions {
   readonly databaseNames: () => readonly string[];
   /** Rolls back the transaction sessions of this server, when it leads no more. */
   readonly endSessions: () => void;
+  /** Before the password of a user is checked. */
+  readonly catchUpLogins: (caughtUp: () => Promise<void>) => void;
   /** From now on tokens of other servers are honoured. */
   readonly shareTokens: (remote: RemoteTokens) => void;
 }
@@ -86,7 +89,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
   const addresses = new PeerAddresses(view, options);
   const { http, close: closeHttp } = await openPeerHttp(settings, timers, log);
   const timing = { settings, clock, timers };
-  const reads = new ReadBarrier(view, timing);
+  const { reads, caughtUp } = openReads(options);
   const trace = verboseLog(settings, log);
   const forwarder = new Forwarder({
     ...timing,
@@ -119,14 +122,11 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     databaseNames,
   });
   const management = new ClusterManagement({
-    view,
-    settings,
+    ...options,
     addresses,
     readiness,
     http,
-    token,
     poll,
-    runtime,
   });
   const resync = new PeerResync({ addresses, http, token });
   const verify = new ClusterVerify({ view, addresses, http, token, resync, runtime });
@@ -140,6 +140,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     addresses,
     http,
     reads,
+    caughtUp,
     forwarder,
     report,
     management,
@@ -157,6 +158,13 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
       closeHttp();
     },
   };
+}
+
+function openReads({ view, settings, runtime, catchUpLogins }: ClusterDoorOptions) {
+  const reads = new ReadBarrier(view, { ...runtime, settings });
+  const caughtUp = new CaughtUp(view, reads, runtime.timers);
+  catchUpLogins(() => caughtUp.withAll());
+  return { reads, caughtUp };
 }
 
 async function openPeerHttp(settings: Settings, timers: Timers, log: Log) {

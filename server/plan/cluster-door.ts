@@ -60,7 +60,7 @@ async function warnOfOtherPassword(
 /** @param ports where the doors listen; asked when others are dialled */
 export function openDoorOfCluster(
   { settings, log }: Ground,
-  { tokens }: Security,
+  { tokens, authenticator }: Security,
   {
     view,
     token,
@@ -84,6 +84,7 @@ export function openDoorOfCluster(
     dialMap: parseDialMap(process.env['POLYAD_DIAL_MAP']),
     databaseNames: () => databases.names(),
     endSessions: () => databases.endAllSessions(),
+    catchUpLogins: (caughtUp) => authenticator.catchUpBy(caughtUp),
     shareTokens: (remote) => tokens.shareWith(remote),
   });
 }

@@ -62,9 +62,18 @@ export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #verified = new Map<string, Verified>();
   readonly #running = new Map<string, Promise<Authentication>>();
+  #caughtUp = () => Promise.resolve();
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Before each check of a password, of known and of unknown names alike: a user that another server of the cluster has just made
+   * or changed is known here then.
+   */
+  catchUpBy(caughtUp: () => Promise<void>): void {
+    this.#caughtUp = caughtUp;
   }
 
   /** What can be said at once: tokens, remembered credentials and malformed headers; undefined for the rest. */
@@ -145,6 +154,7 @@ export class Authenticator {
     origin: RequestOrigin,
   ): Promise<Authentication> {
     const { users } = this.#options;
+    await this.#caughtUp();
     const before = users.get(credentials.name)?.generation;
     const found = await this.#check(credentials, digest, origin);
     const hasChanged = users.get(credentials.name)?.generation !== before;

@@ -71,7 +71,7 @@ export class MembershipDesk {
       case 'add':
         return this.#add(change.member, deadline);
       case 'promote':
-        return this.#promote(change.ids, deadline);
+        return this.#unheard(change.ids) ?? this.#promote(change.ids, deadline);
       case 'remove':
         return this.#remove(change, deadline);
       case 'replace':
@@ -136,6 +136,13 @@ export class MembershipDesk {
     );
     if (failed !== undefined) return failed;
     return votes ? this.#promote([member.id], deadline) : this.#done(member.id);
+  }
+
+  /** Nobody waits for who is not there. */
+  #unheard(ids: readonly PeerId[]): Promise<Refused> | undefined {
+    const id = ids.find((one) => this.#known(one)?.voter === false && !this.#port.isReachable(one));
+    if (id === undefined) return undefined;
+    return Promise.resolve(refused('lagging', `${id} is not reachable; start it first`));
   }
 
   async #promote(ids: readonly PeerId[], deadline: number): Promise<MembershipChanged> {

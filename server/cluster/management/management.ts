@@ -20,6 +20,8 @@ import { readNewPeer } from './new-peer.ts';
 type Given = ReadonlyMap<string, unknown>;
 
 const membershipMs = 90_000;
+/** Who is behind is to be asked for again. */
+const promotionMs = 10_000;
 const transferMs = 30_000;
 const handOverMs = 20_000;
 const leaveMs = 10_000;
@@ -140,7 +142,7 @@ export class ClusterManagement {
     const expectedIndex = fields.integer('expectedConfigurationIndex', 0);
     const changed = await this.#change(
       { kind: 'promote', ids, ...expected(expectedIndex) },
-      membershipMs,
+      promotionMs,
     );
     return changed.kind === 'done'
       ? done({ result: `Peer ${id} promoted` })

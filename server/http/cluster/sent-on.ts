@@ -15,13 +15,15 @@ import type { RouteDescription } from '../routes/route.ts';
 
 /** Where a request is to be executed, when that is not simply here. */
 export type Elsewhere =
-  | { readonly kind: 'leader' }
+  /** `isSeenHere`: who asks this server next finds what was done, as users and databases. */
+  | { readonly kind: 'leader'; readonly isSeenHere?: true }
   /** The server that began the transaction session. */
   | { readonly kind: 'owner'; readonly owner: PeerId }
   /** One server, whatever its role. */
   | { readonly kind: 'server'; readonly id: PeerId };
 
 const leader: Elsewhere = { kind: 'leader' };
+const leaderOfServers: Elsewhere = { kind: 'leader', isSeenHere: true };
 
 /** Of requests that say by route and headers where they belong; undefined: here, as far as that goes. */
 export function placeOf(
@@ -37,7 +39,8 @@ export function placeOf(
       return isElsewhere ? { kind: 'owner', owner } : undefined;
     }
   }
-  return route.place === 'leader' && !leadsHere(cluster) ? leader : undefined;
+  if (route.place !== 'leader' || leadsHere(cluster)) return undefined;
+  return route.access === 'root' ? leaderOfServers : leader;
 }
 
 /** This server takes writes. */
@@ -66,6 +69,10 @@ export async function sendOn(
   if (place.kind === 'leader') {
     const forwarded = await cluster.forwarder.toLeader(request).catch(asGateway);
     if (forwarded.kind === 'here') return false;
+    if (place.isSeenHere) {
+      const index = Number(forwarded.answer.header('x-service-commit-index'));
+      if (Number.isSafeInteger(index)) await cluster.caughtUp.with(index);
+    }
     await relay(exchange, forwarded.answer);
     return true;
   }

@@ -47,6 +47,7 @@ export const databases: Resource = (scope, { door }, done) => {
     async ({ exchange }) => {
       const name = databaseName(exchange);
       await beforeRead(exchange);
+      if (!door.databases.exists(name)) await door.cluster?.caughtUp.withAll();
       const mayKnow = door.authorizer.canAccess(exchange.principal, name);
       return { result: mayKnow && door.databases.exists(name) };
     },

@@ -133,7 +133,9 @@ function placeOf(text: string, cluster: ClusterDoor): Elsewhere | undefined {
     name === undefined ? undefined : cluster.addresses.known().find((peer) => peer.name === name);
   if (named !== undefined && named.id !== cluster.view.consensus.self)
     return { kind: 'server', id: named.id };
-  return placeOfCommand(text) === 'leader' && !leadsHere(cluster) ? { kind: 'leader' } : undefined;
+  return placeOfCommand(text) === 'leader' && !leadsHere(cluster)
+    ? { kind: 'leader', isSeenHere: true }
+    : undefined;
 }
 
 interface Asked {

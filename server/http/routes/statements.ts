@@ -164,7 +164,16 @@ function answerStatement(exchange: Exchange, call: StatementCall): void | Promis
 /** A write that finds nothing to change tells of a state as well, and only a quorum knows whether it is the newest. */
 function answerFresh(exchange: Exchange, call: StatementCall): void | Promise<void> {
   const wait = beforeRead(exchange);
-  return wait === undefined ? answerHere(exchange, call) : answerAfter(wait, exchange, call);
+  if (wait !== undefined) return answerAfter(wait, exchange, call);
+  try {
+    return answerHere(exchange, call);
+  } catch (error) {
+    const { cluster } = exchange.door;
+    const isUnknown = error instanceof DatabaseError && error.code === 'DatabaseNotFound';
+    if (!isUnknown || cluster === undefined) throw error;
+    // Another server may have made the database a moment ago.
+    return answerAfter(cluster.caughtUp.withAll(), exchange, call);
+  }
 }
 
 async function answerAfter(

@@ -105,6 +105,11 @@ test('who is added learns first and is promoted when it has caught up', async ()
   const unheard = await silent.change({ kind: 'add', member: memberOf('c') });
   assert.ok(unheard.kind === 'refused' && unheard.reason === 'lagging', 'it is not there');
 
+  const made = silent.made.length;
+  const promoted = await silent.change({ kind: 'promote', ids: ['c'] });
+  assert.ok(promoted.kind === 'refused' && /c is not reachable/.test(promoted.detail));
+  assert.equal(silent.made.length, made);
+
   const other = new Leader(['a', 'b', 'c']);
   await other.change({ kind: 'add', member: { ...memberOf('c'), storageId: 'new' } });
   assert.deepEqual(

@@ -3,8 +3,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { callsLeader } from '#mcp/policy/placement.ts';
 import { rowBatch } from '../../http/fake-databases.ts';
+import { turnsUntil } from '../../support/turns.ts';
 import { clusterToken, type ScriptedCluster, startCluster } from '../support/scripted-cluster.ts';
 
 // Requests that another server executes (ha.md 6): three doors over scripted databases, and a leader that the test names.
@@ -83,6 +85,65 @@ test('the error of the leader comes back as it is', async (context) => {
   assert.equal(answer.status, 409);
   assert.equal(answer.body['exceptionArgs'], 'i|k|#1:0');
   assert.equal(answer.headers['x-service-commit-index'], '5');
+});
+
+test('a user who was just made elsewhere is known: at the follower that was asked, and at another one at the first login', async (context) => {
+  const cluster = await startCluster(context);
+  script(cluster);
+  const credentials = { password: 'password-of-ann', databases: new Map([['school', ['admin']]]) };
+  cluster.server(0).applied = 6;
+  const command = `create user {"name":"anna","password":"password-of-ann"}`;
+  let isAnswered = false;
+  const made = cluster
+    .door(1)
+    .ask('POST', 'server', { body: { command } })
+    .finally(() => {
+      isAnswered = true;
+    });
+  await turnsUntil(() => cluster.door(0).users.get('anna') !== undefined);
+  await systemRuntime.timers.sleep(30);
+  assert.equal(isAnswered, false, 'it is not applied there yet');
+  cluster.server(1).apply(6);
+  assert.equal((await made).status, 200);
+
+  cluster.catchesUpLogins = true;
+  cluster.server(2).roundIndex = 6;
+  const authorization = `Basic ${Buffer.from('anna:password-of-ann').toString('base64')}`;
+  const read = cluster.door(2).ask('POST', 'query/school', {
+    body: sql('read'),
+    user: null,
+    headers: { authorization },
+  });
+  await turnsUntil(() => cluster.server(2).roundCount > 0);
+  await cluster.door(2).users.create('anna', credentials);
+  cluster.server(2).apply(6);
+  assert.equal((await read).status, 200);
+});
+
+test('a database that was just made elsewhere is known at the first query', async (context) => {
+  const cluster = await startCluster(context);
+  script(cluster);
+  const { databases } = cluster.door(1);
+  cluster.server(1).roundIndex = 6;
+  const ask = (path: string) =>
+    path.startsWith('exists')
+      ? cluster.door(1).ask('GET', path)
+      : cluster.door(1).ask('POST', path, { body: sql('read') });
+  for (const [n, path] of ['query/fresh0', 'exists/fresh1'].entries()) {
+    cluster.server(1).applied = 5;
+    const rounds = cluster.server(1).roundCount;
+    const asked = ask(path);
+    await turnsUntil(() => cluster.server(1).roundCount > rounds);
+    await databases.create(`fresh${n}`);
+    cluster.server(1).apply(6);
+    const { status, body } = await asked;
+    assert.equal(status, 200);
+    if (path.startsWith('exists')) assert.equal(body['result'], true);
+  }
+  const rounds = cluster.server(1).roundCount;
+  assert.equal((await ask('query/school')).status, 200);
+  assert.equal(cluster.server(1).roundCount, rounds, 'one that is known is asked for nowhere');
+  assert.equal((await ask('query/nowhere')).status, 500);
 });
 
 test('sessions belong to the server that began them', async (context) => {

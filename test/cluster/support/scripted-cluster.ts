@@ -176,6 +176,8 @@ export class ScriptedCluster {
   leader: PeerId | undefined;
   members: Member[] = [];
   declared: DeclaredPeer[] = [];
+  /** Before each check of a password, as servers do; off, so that tests count rounds of reads alone. */
+  catchesUpLogins = false;
 
   /** Undefined: nobody leads. */
   elect(leader: PeerId | undefined): void {
@@ -225,6 +227,10 @@ export async function startCluster(
           version: parts.version,
           databaseNames: () => parts.databases.names(),
           endSessions: () => parts.databases.endAllSessions(),
+          catchUpLogins: (caughtUp) =>
+            parts.authenticator.catchUpBy(async () => {
+              if (cluster.catchesUpLogins) await caughtUp();
+            }),
           shareTokens: (remote) => parts.tokens.shareWith(remote),
         });
       },
