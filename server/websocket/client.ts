@@ -102,8 +102,8 @@ export class Client {
     socket.on('pong', () => {
       this.#unansweredPings = 0;
     });
-    // The library closes with the right code; nothing else is to be done.
-    socket.on('error', () => {});
+    // The library closes with the right code; what the connection held need not wait until it is gone.
+    socket.on('error', () => this.#end());
     socket.on('close', () => {
       this.#isClosing = true;
       this.#waiting.length = 0;
@@ -156,11 +156,17 @@ export class Client {
   /** Nothing is received or sent any more. */
   close(code: number, reason: string): void {
     if (this.#isClosing) return;
+    this.#socket.resume();
+    this.#socket.close(code, reason);
+    this.#end();
+  }
+
+  /** A close is sent: lets go of everything, and of a client that does not answer it after a while. */
+  #end(): void {
+    if (this.#isClosing) return;
     this.#isClosing = true;
     this.#left.abort();
     this.#waiting.length = 0;
-    this.#socket.resume();
-    this.#socket.close(code, reason);
     const cancel = this.#options.timers.after(closeTimeoutMs, () => this.terminate());
     this.#socket.once('close', cancel);
     this.#options.closed(this);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { basic } from '../http/door-fixture.ts';
@@ -125,6 +126,23 @@ test('what is no text, no UTF-8 or too large closes the connection with its code
   await chunk.ask({ action: 'start', database: 'school' });
   chunk.send(`{"action":"chunk","x":"${'y'.repeat(17 * 1024 * 1024)}"}`);
   assert.equal((await chunk.closed).code, 1009);
+});
+
+test('what a broken message leaves is let go of at once, whether or not the client ends its side', async (context) => {
+  const { connect, sockets } = await startSockets(context);
+  const start = { action: 'start', database: 'school', sessionId: 'load' };
+  const next = await connect();
+  for (const broken of ['y'.repeat(17 * 1024 * 1024), Buffer.from([0xff, 0xfe])]) {
+    const client = await connect();
+    await client.ask({ action: 'subscribe', database: 'school' });
+    assert.equal((await client.ask(start))['action'], 'started');
+    client.socket.pause();
+    client.socket.send(broken, { binary: false });
+    for (let turn = 0; turn < 250 && sockets.connectionCount > 1; turn++) await setTimeout(20);
+    assert.equal(sockets.connectionCount, 1);
+    assert.equal((await next.ask(start))['action'], 'started', 'the name is free');
+    await next.ask({ action: 'rollback', sessionId: 'load' });
+  }
 });
 
 test('a client that answers no ping for a minute is cut off', async (context) => {
