@@ -45,6 +45,7 @@ export const hotSettings: ReadonlySet<string> = new Set([
   'service.server.httpAuthSessionExpireTimeout',
   'service.server.httpAuthSessionMax',
   'service.server.httpAuthSessionMaxPerUser',
+  'service.server.httpBatchCommitMaxSize',
   'service.server.httpBatchLineMaxSize',
   'service.server.httpBodyContentDecompressedMaxSize',
   'service.server.httpBodyContentMaxSize',

@@ -257,6 +257,12 @@ export const serverHttpBodyTimeout = integerSetting('server.httpBodyTimeout', {
   description:
     'Longest time for a request body, or what it takes at 1 MiB/s if that is longer (ms)',
 });
+export const serverHttpBatchCommitMaxSize = sizeSetting('server.httpBatchCommitMaxSize', {
+  default: 128 * MiB,
+  min: 4 * MiB,
+  description:
+    'What a bulk import gathers in memory before it commits it; the process takes up to three times as much for it',
+});
 export const serverHttpBatchLineMaxSize = sizeSetting('server.httpBatchLineMaxSize', {
   default: 64 * MiB,
   min: 1024,

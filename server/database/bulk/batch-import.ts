@@ -13,6 +13,8 @@ export interface BatchImportOptions {
   readonly format: 'jsonl' | 'csv';
   /** Records of a chunk. */
   readonly commitEvery: number;
+  /** Memory of what is gathered for one commit; default 128 MiB. */
+  readonly commitBytesMax?: number;
   /** Chunks that come quickly one behind the other may share a commit. */
   readonly sharesCommits?: boolean;
   /** Edges name vertices by their place among the vertex lines; the number of the first. */
@@ -62,9 +64,9 @@ const nothing: LoadedRows = {
 /** Of a call that does not say. */
 export const defaultCommitEvery = 50_000;
 /** A million edges fit in; the process then takes some 450 MB. */
-const commitBytesMax = 160 * 1024 * 1024;
-/** A chunk of larger rows shares no commit: that costs little beside them, and parting it from others would cost a copy. */
-const sharedBytesMax = 32 * 1024 * 1024;
+const defaultCommitBytes = 128 * 1024 * 1024;
+/** A chunk of this share of it shares no commit: that costs little beside its rows, and parting it from others would cost a copy. */
+const sharedShare = 1 / 4;
 /** How long a chunk waits for others; then what a slow client sends is worth a commit of its own. */
 const sharedMsMax = 5000;
 
@@ -235,9 +237,10 @@ export class BatchImport {
    */
   get #limits() {
     const entryBytes = this.rows.loader.entryBytesMax ?? Infinity;
+    const { commitBytesMax = defaultCommitBytes } = this.#options;
     return {
       chunkBytesMax: Math.min(commitBytesMax, entryBytes / 2),
-      sharedBytes: Math.min(sharedBytesMax, entryBytes / 4),
+      sharedBytes: Math.min(commitBytesMax * sharedShare, entryBytes / 4),
       commitBytes: Math.min(commitBytesMax, (entryBytes / 4) * 3),
     };
   }

@@ -1,4 +1,8 @@
-import { serverHttpBatchLineMaxSize, serverHttpJsonMaxDepth } from '#config/server-settings.ts';
+import {
+  serverHttpBatchCommitMaxSize,
+  serverHttpBatchLineMaxSize,
+  serverHttpJsonMaxDepth,
+} from '#config/server-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { BatchImport, defaultCommitEvery } from '#database/bulk/batch-import.ts';
 import type { ProgressReporter } from '#database/progress/progress-registry.ts';
@@ -227,6 +231,7 @@ function begin(
     keepsFullChunk,
     ...(request && { request }),
     commitEvery: parameters.commitEvery ?? defaultCommitEvery,
+    commitBytesMax: settings.get(serverHttpBatchCommitMaxSize),
     sharesCommits: parameters.commitEvery === undefined,
     ordinalBase: refMode === 'ordinal' ? ordinalBase : undefined,
     depthMax: settings.get(serverHttpJsonMaxDepth),

@@ -10,6 +10,7 @@ import {
 } from '../../support/server-process.ts';
 import { Archives } from './archives.ts';
 import { Batches } from './batches.ts';
+import { LargeLoads } from './large-loads.ts';
 import { DatabaseLife } from './databases.ts';
 import { Derived } from './derived.ts';
 import { Failures } from './failures.ts';
@@ -30,6 +31,7 @@ export const scenarios: Readonly<Record<string, () => Scenario>> = {
   schema: () => new SchemaChanges(),
   databases: () => new DatabaseLife(),
   batches: () => new Batches(),
+  largeLoads: () => new LargeLoads(),
   streams: () => new InsertStreams(),
   scripts: () => new Scripts(),
   derived: () => new Derived(),

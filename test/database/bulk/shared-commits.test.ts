@@ -281,8 +281,8 @@ test('chunks share a commit as long as memory allows', async () => {
   const options = { commitEvery: 10, sharesCommits: true };
   for (const [rowMiB, commits] of [
     [1, [95]],
-    [2, [80, 95]],
-    [3, [50, 95]],
+    [2, [60, 95]],
+    [3, [40, 80, 95]],
     // Rows so large gain nothing.
     [4, [10, 20, 30, 40, 50, 60, 70, 80, 90, 95]],
   ] as const) {
