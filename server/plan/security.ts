@@ -63,7 +63,7 @@ export async function openSecurity(ground: Ground, mayPrompt: boolean): Promise<
   const nameLengthMax = () => settings.get(maxNameLength);
   const common = { configDirectory, timers, audit, nameLengthMax };
   const users = new Users({ ...common, derivation, random, iterations });
-  const groups = new Groups({ configDirectory, timers, audit });
+  const groups = new Groups(common);
   const apiTokens = new ApiTokens({
     ...common,
     clock,

@@ -13,6 +13,7 @@ import {
   type TokenPermissions,
 } from './api-token-file.ts';
 import type { Audit } from './audit.ts';
+import { requireName } from './credential-policy.ts';
 import { WatchedFile } from './watched-file.ts';
 
 /** What the principals of API tokens are called: this and the token's name. No user may begin with it. */
@@ -141,7 +142,11 @@ export class ApiTokens {
    * @throws DatabaseError `IllegalArgument` for a name that is taken or refused, a moment in the past, too many tokens
    */
   create(given: NewApiToken): Promise<{ readonly token: string; readonly stored: StoredApiToken }> {
-    requireTokenName(given.name, this.#nameLengthMax());
+    const nameLengthMax = this.#nameLengthMax();
+    requireName('Name of the API token', given.name, nameLengthMax);
+    requireName('Database name', given.database, nameLengthMax);
+    for (const type of given.permissions.types.keys())
+      requireName('Type name', type, nameLengthMax);
     const createdAt = this.#clock.now();
     if (given.expiresAt !== 0 && given.expiresAt <= createdAt)
       throw new DatabaseError('IllegalArgument', `expiresAt ${given.expiresAt} is in the past`);
@@ -221,15 +226,4 @@ export class ApiTokens {
       this.#audit.report('CRITICAL', `${this.#file.path} stays as it was: ${error.message}`);
     }
   }
-}
-
-/** limits.md 22. */
-function requireTokenName(name: string, lengthMax: number): void {
-  const refuse = (problem: string): never => {
-    throw new DatabaseError('IllegalArgument', `Name of the API token ${problem}`);
-  };
-  if (name.trim() === '') refuse('is blank');
-  if ([...name].length > lengthMax)
-    refuse(`is longer than ${lengthMax} characters (service.maxNameLength)`);
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) refuse('has control characters');
 }

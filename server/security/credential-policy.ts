@@ -13,18 +13,38 @@ const passwordLengthMax = 256;
  * @throws DatabaseError `IllegalArgument`
  */
 export function requireUserName(name: string, lengthMax: number): void {
-  const problem = problemWithName(name, lengthMax);
-  if (problem !== undefined) throw new DatabaseError('IllegalArgument', `User name ${problem}`);
+  requireName('User name', name, lengthMax);
+  if (name.startsWith('apitoken:'))
+    refuse('User name', `'${name}' starts with the reserved 'apitoken:'`);
+  if (name.includes(':')) refuse('User name', `'${name}' contains ':'`);
 }
 
-function problemWithName(name: string, lengthMax: number): string | undefined {
-  if (name.trim() === '') return 'is blank';
+/**
+ * Refuses what cannot be a name (limits.md 12 and 22).
+ * @param what it names, for the message
+ * @param lengthMax `service.maxNameLength`
+ * @throws DatabaseError `IllegalArgument`
+ */
+export function requireName(what: string, name: string, lengthMax: number): void {
+  if (name.trim() === '') refuse(what, 'is blank');
   if ([...name].length > lengthMax)
-    return `is longer than ${lengthMax} characters (service.maxNameLength)`;
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return 'has control characters';
-  if (name.startsWith('apitoken:')) return `'${name}' starts with the reserved 'apitoken:'`;
-  if (name.includes(':')) return `'${name}' contains ':'`;
-  return undefined;
+    refuse(what, `is longer than ${lengthMax} characters (service.maxNameLength)`);
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) refuse(what, 'has control characters');
+}
+
+/** As `requireName`, for the databases of a user and their levels. @throws DatabaseError `IllegalArgument` */
+export function requireAccessNames(
+  databases: ReadonlyMap<string, readonly string[]>,
+  lengthMax: number,
+): void {
+  for (const [database, levels] of databases) {
+    requireName('Database name', database, lengthMax);
+    for (const level of levels) requireName('Group name', level, lengthMax);
+  }
+}
+
+function refuse(what: string, problem: string): never {
+  throw new DatabaseError('IllegalArgument', `${what} ${problem}`);
 }
 
 /** @throws DatabaseError `IllegalArgument` for a password that is not 8 to 256 characters long */

@@ -4,6 +4,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
 import { type Warning, warningsMax } from '#core/warnings.ts';
 import type { Audit } from './audit.ts';
+import { requireName } from './credential-policy.ts';
 import type { Group, GroupDocument } from './group-document.ts';
 import { defaultGroups, groupDocumentToJson, parseGroupDocument } from './group-document.ts';
 import type { PublishSecurity } from './security-operation.ts';
@@ -18,8 +19,17 @@ export class Groups {
   #changes: Promise<unknown> = Promise.resolve();
   #publish: PublishSecurity | undefined;
 
-  constructor(options: { configDirectory: string; timers: Timers; audit: Audit }) {
+  readonly #nameLengthMax: () => number;
+
+  constructor(options: {
+    configDirectory: string;
+    timers: Timers;
+    audit: Audit;
+    /** `service.maxNameLength` */
+    nameLengthMax?: () => number;
+  }) {
     this.#audit = options.audit;
+    this.#nameLengthMax = options.nameLengthMax ?? (() => 256);
     this.#file = new WatchedFile({
       path: join(options.configDirectory, 'server-groups.json'),
       timers: options.timers,
@@ -98,8 +108,12 @@ export class Groups {
     return found;
   }
 
-  /** Creates or replaces a group. */
+  /** Creates or replaces a group. @throws DatabaseError `IllegalArgument` for a name that is refused */
   put(database: string, name: string, group: Group): Promise<void> {
+    const nameLengthMax = this.#nameLengthMax();
+    requireName('Database name', database, nameLengthMax);
+    requireName('Group name', name, nameLengthMax);
+    for (const type of group.types.keys()) requireName('Type name', type, nameLengthMax);
     return this.#change(async () => {
       const groups = new Map(this.#document.get(database)).set(name, group);
       await this.#save(new Map(this.#document).set(database, groups));
@@ -120,7 +134,9 @@ export class Groups {
           'RecordNotFound',
           `Group '${name}' not found in database '${database}'`,
         );
-      await this.#save(new Map(this.#document).set(database, groups));
+      const document = new Map(this.#document).set(database, groups);
+      if (groups.size === 0) document.delete(database);
+      await this.#save(document);
     });
   }
 

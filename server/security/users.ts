@@ -5,7 +5,12 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Random, Timers } from '#core/runtime.ts';
 import type { KeyDerivation } from '#platform/key-derivation.ts';
 import type { Audit } from './audit.ts';
-import { requirePassword, requireUserName, rootName } from './credential-policy.ts';
+import {
+  requireAccessNames,
+  requirePassword,
+  requireUserName,
+  rootName,
+} from './credential-policy.ts';
 import type { PasswordRecord } from './password-record.ts';
 import { formatPasswordRecord, makePasswordRecord, verifyPassword } from './password-record.ts';
 import type { PublishSecurity, SecurityOperation } from './security-operation.ts';
@@ -141,13 +146,18 @@ export class Users {
     this.#changed.push(listener);
   }
 
+  get #nameLengthMax(): number {
+    return this.#options.nameLengthMax?.() ?? 256;
+  }
+
   /** @throws DatabaseError `IllegalArgument` for a name that is taken or refused, a wrong password */
   create(
     name: string,
     given: { password: string; databases: ReadonlyMap<string, readonly string[]> },
   ): Promise<void> {
-    requireUserName(name, this.#options.nameLengthMax?.() ?? 256);
+    requireUserName(name, this.#nameLengthMax);
     requirePassword(given.password);
+    requireAccessNames(given.databases, this.#nameLengthMax);
     return this.#change(async () => {
       this.#requireAbsent(name);
       const password = await this.#hash(given.password);
@@ -158,6 +168,7 @@ export class Users {
   /** @throws DatabaseError `RecordNotFound` for an unknown name, `IllegalArgument` for a wrong password */
   update(name: string, change: UserChange): Promise<void> {
     if (change.password !== undefined) requirePassword(change.password);
+    if (change.databases !== undefined) requireAccessNames(change.databases, this.#nameLengthMax);
     return this.#change(async () => {
       const user = this.#require(name);
       const databases = change.databases ?? user.databases;

@@ -404,6 +404,50 @@ test('groups over REST', async (context) => {
   assert.equal((await groups('DELETE', '?name=limited')).status, 400);
 });
 
+test('names in users, groups and tokens are words: no control characters, at most 256, not blank', async (context) => {
+  const door = await startDoor(context);
+  const password = 'a-good-password';
+  const types = (type: string) => ({ [type]: { access: ['readRecord'] } });
+  const places: [string, string, (name: string) => object][] = [
+    [
+      'users',
+      'Database name',
+      (name) => ({ name: 'kim', password, databases: { [name]: 'reader' } }),
+    ],
+    ['users', 'Group name', (name) => ({ name: 'kim', password, databases: { school: [name] } })],
+    ['groups', 'Database name', (database) => ({ database, name: 'mine' })],
+    ['groups', 'Group name', (name) => ({ database: 'school', name })],
+    ['groups', 'Type name', (type) => ({ database: 'school', name: 'mine', types: types(type) })],
+    ['api-tokens', 'Name of the API token', (name) => ({ name })],
+    ['api-tokens', 'Database name', (database) => ({ name: 'ci', database })],
+    ['api-tokens', 'Type name', (type) => ({ name: 'ci', permissions: { types: types(type) } })],
+  ];
+  const names = {
+    'a\0b': 'control',
+    'a\nb': 'control',
+    ['x'.repeat(257)]: 'longer than 256',
+    ' ': 'blank',
+  };
+  for (const [resource, what, body] of places)
+    for (const [name, problem] of Object.entries(names)) {
+      const answer = await door.ask('POST', `server/${resource}`, { body: body(name) });
+      assert.equal(answer.status, 400, `${resource} ${what} ${problem}`);
+      assert.match(answer.text, new RegExp(`${what}|'(name|database)' is blank`));
+      assert.match(answer.text, new RegExp(problem));
+    }
+  const put = await door.ask('PUT', 'server/users?name=jay', {
+    body: { databases: { 'a\0b': 'reader' } },
+  });
+  assert.equal(put.status, 400);
+  const word = 'ü'.repeat(256);
+  const group = { body: { database: word, name: word, types: types(word) } };
+  assert.equal((await door.ask('POST', 'server/groups', group)).status, 200);
+  const which = `database=${encodeURIComponent(word)}&name=${encodeURIComponent(word)}`;
+  assert.equal((await door.ask('DELETE', `server/groups?${which}`)).status, 200);
+  // The last group of a database takes its entry along.
+  assert.doesNotMatch((await door.ask('GET', 'server/groups')).text, /ü/);
+});
+
 test('the OpenAPI document describes every route, without loose ends', async (context) => {
   const door = await startDoor(context);
   assert.equal((await door.ask('GET', 'openapi.json', { user: null })).status, 401);
