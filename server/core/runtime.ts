@@ -14,11 +14,20 @@ export interface Clock {
   monotonicMs(): number;
 }
 
+/** Work that pauses again and again. */
+export interface PausingWorker {
+  /** So often so far. */
+  readonly pauseCount: number;
+}
+
 export interface Timers {
   after(delayMs: number, run: () => void): Cancel;
   sleep(delayMs: number): Promise<void>;
-  /** Resolves after pending I/O events had their turn (setImmediate). */
-  yield(): Promise<void>;
+  /**
+   * Resolves after pending I/O events had their turn (setImmediate).
+   * @param worker whose pause it is; nobody's: one of its kind, like the first of a worker
+   */
+  yield(worker?: PausingWorker): Promise<void>;
   /**
    * Runs it when the events that are there already had their turn. Unlike `yield` it waits for no slice of long work, so what it runs
    * must be short. A runtime without it has no such events.

@@ -10,6 +10,7 @@ import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { ownMemoryBytes } from '#platform/container-memory.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import { letOthersGoFirst } from '#platform/thread-priority.ts';
 
 // The program of a reader thread: statements that only read, and the bytes of their rows (`database/threads/README.md`).
 
@@ -30,6 +31,8 @@ function rowsOf(form: RowForm, stream: ResultStream, formats: TemporalFormats): 
 
 if (parentPort !== null) {
   const port = parentPort;
+  // The main thread answers everybody else.
+  letOthersGoFirst();
   const statements = new ThreadStatements({
     start: workerData as ThreadStart,
     runtime: systemRuntime,

@@ -102,7 +102,45 @@ test('the plan cache holds no more text than it may, whatever stays in it', () =
   assert.ok(cache.size <= 10);
 });
 
-test('one long statement is resumed per turn of the event loop, in order of arrival', async () => {
+test('what does not say whose pause it is goes on one per turn of the event loop, in order of arrival', async () => {
+  const { turns, turnCount } = countedTurns();
+  const resumed: string[] = [];
+  const work = async (name: string): Promise<void> => {
+    for (let slice = 0; slice < 2; slice += 1) {
+      await turns.yield();
+      resumed.push(`${name}${slice}@${turnCount()}`);
+    }
+  };
+  await Promise.all([work('a'), work('b'), work('c')]);
+  assert.deepEqual(resumed, ['a0@1', 'b0@2', 'c0@3', 'a1@4', 'b1@5', 'c1@6']);
+});
+
+test('a long statement goes on for a stretch; who begins comes first, but has no more turns', async () => {
+  const { turns, turnCount } = countedTurns();
+  let resumed = '';
+  const statement = async (name: string, from: number, to: number): Promise<void> => {
+    const worker = { pauseCount: from };
+    for (; worker.pauseCount < to; worker.pauseCount += 1) {
+      await turns.yield(worker);
+      resumed += name;
+      assert.equal(turnCount(), resumed.length, 'one per turn');
+    }
+  };
+  const untilTurn = async (turn: number): Promise<void> => {
+    while (turnCount() < turn) await new Promise(setImmediate);
+  };
+  const running = [statement('A', 100, 280), statement('B', 100, 280)];
+  await untilTurn(20);
+  running.push(statement('x', 0, 4), statement('y', 0, 4));
+  await untilTurn(60);
+  const others = Array.from({ length: 10 }, () => turns.yield().then(() => (resumed += '-')));
+  await Promise.all([...running, ...others]);
+  assert.match(resumed.replaceAll(/[-xy]/g, ''), /^(A{20,90}B{20,90})+$/, resumed);
+  assert.match(resumed, /^A{20,22}x{4}A{4}y{4}A/);
+  assert.match(resumed, /(-[AB]){9}-/);
+});
+
+function countedTurns(): { readonly turns: FairTurns; readonly turnCount: () => number } {
   let turnCount = 0;
   const runtime = new ManualRuntime();
   const turns = new FairTurns({
@@ -112,16 +150,8 @@ test('one long statement is resumed per turn of the event loop, in order of arri
       turnCount += 1;
     },
   });
-  const resumed: string[] = [];
-  const statement = async (name: string): Promise<void> => {
-    for (let slice = 0; slice < 2; slice += 1) {
-      await turns.yield();
-      resumed.push(`${name}${slice}@${turnCount}`);
-    }
-  };
-  await Promise.all([statement('a'), statement('b'), statement('c')]);
-  assert.deepEqual(resumed, ['a0@1', 'b0@2', 'c0@3', 'a1@4', 'b1@5', 'c1@6']);
-});
+  return { turns, turnCount: () => turnCount };
+}
 
 test('statements get no more memory when the container is nearly full, whatever the accounts say', () => {
   let used = 100 * MiB;

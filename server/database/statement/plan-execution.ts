@@ -1,6 +1,6 @@
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Wait } from '#core/pausing-work.ts';
-import type { Cancel, Timers } from '#core/runtime.ts';
+import type { Cancel, PausingWorker, Timers } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { END, PAUSE, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
@@ -58,7 +58,7 @@ export interface ExecutionWatch {
  *
  * Close it in any case; after an error it is closed already.
  */
-export class PlanExecution {
+export class PlanExecution implements PausingWorker {
   readonly #root: PhysicalOperator;
   readonly #context: StatementContext;
   readonly #slots: readonly Slot[];
@@ -93,6 +93,10 @@ export class PlanExecution {
   /** True after the last row: what was pulled so far is all there is. */
   get hasEnded(): boolean {
     return this.#state === 'ended' && this.#failure === undefined;
+  }
+
+  get pauseCount(): number {
+    return this.#sliceCount;
   }
 
   /** It has worked for so long, roughly. */
@@ -289,7 +293,7 @@ export class PlanExecution {
 
   async #yield(): Promise<void> {
     this.#sliceCount += 1;
-    await this.#timers.yield();
+    await this.#timers.yield(this);
     this.#newSlice();
   }
 

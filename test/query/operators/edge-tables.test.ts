@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sharedEdgeTables } from '#query/operators/graph/shared-edge-tables.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { printRows } from '#test/query/support/print-rows.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
@@ -53,6 +54,40 @@ test('statements that take turns with the memory of tables count what they count
   for (let round = 0; round < 3; round += 1)
     for (const [text, rows] of lists)
       assert.equal(sorted(printRows(await db.run(text, { isRead: true }))), rows, text);
+});
+
+test('statements that run at once share tables, whatever is written meanwhile, and leave none', async () => {
+  await using db = await filled();
+  const expected = new Map<string, string>();
+  for (const text of statements) expected.set(text, sorted(printRows(await db.run(text))));
+  const text = statements[0] as string;
+  const alone = await db.run(text, { isRead: true });
+  const first = db.run(text, { isRead: true });
+  while (sharedEdgeTables.count === 0) await undefined;
+  const second = await db.run(text, { isRead: true });
+  assert.ok(second.pauseCount < alone.pauseCount, `${second.pauseCount}, ${alone.pauseCount}`);
+  for (const result of [await first, second])
+    assert.equal(sorted(printRows(result)), expected.get(text));
+  const before: Transaction = db.state.begin('REPEATABLE_READ');
+  before.beginStatement();
+  try {
+    const old = statements.flatMap((each) => [each, each]);
+    const running = old.map((each) => db.run(each, { transaction: before, isRead: true }));
+    while (sharedEdgeTables.count === 0) await undefined;
+    await db.run('DELETE FROM K WHERE w = 3');
+    const newer = statements.map((each) => db.run(each, { isRead: true }));
+    for (const [n, result] of (await Promise.all(running)).entries()) {
+      assert.equal(sorted(printRows(result)), expected.get(old[n] as string), old[n]);
+      assert.equal(result.bytesLeft, 0);
+    }
+    for (const [n, result] of (await Promise.all(newer)).entries()) {
+      const each = statements[n] as string;
+      assert.equal(sorted(printRows(result)), sorted(printRows(await db.run(each))), each);
+    }
+  } finally {
+    before.rollback();
+  }
+  assert.equal(sharedEdgeTables.count, 0);
 });
 
 test('what a transaction changed is counted', async () => {

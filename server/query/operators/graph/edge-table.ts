@@ -41,6 +41,13 @@ export class EdgeTable {
     this.#starts = starts;
   }
 
+  /** What it takes. */
+  get bytes(): number {
+    let bytes = this.neighbours.byteLength;
+    for (const starts of this.#starts) bytes += starts?.byteLength ?? 0;
+    return bytes;
+  }
+
   /** Sets `start` and `end`. Cost: some four reads of memory. */
   look(vertex: Rid): void {
     const bucket = bucketOf(vertex);

@@ -5,6 +5,7 @@ import type { Direction } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import { EdgeTable, EdgeTableBuilder, type TableContent } from './edge-table.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
+import { sharedEdgeTables, type TableSource } from './shared-edge-tables.ts';
 import type { ExecutionContext } from '../operator.ts';
 
 /** Lists looked at before a table can pay. */
@@ -62,7 +63,9 @@ export class EdgeTables {
     const { view } = context;
     let edgeCount = 0;
     for (let at = 0; at < places.length; at += 1) {
-      const { buckets } = view.catalog.typeWithId((places[at] as ListPlace).type);
+      const place = places[at] as ListPlace;
+      if (sharedEdgeTables.has(view, { ...place, content: 'neighbours' })) continue;
+      const { buckets } = view.catalog.typeWithId(place.type);
       for (const bucket of buckets) edgeCount += view.recordCount(bucket);
     }
     return Math.max(0, Math.floor(edgeCount / edgesPerLook) - looksMin);
@@ -108,7 +111,7 @@ export class EdgeTables {
     this.#executions.delete(context.regexBudget);
     for (const reader of gathered.readers) reader.leave();
     for (const table of gathered.tables.values()) {
-      if (table instanceof EdgeTable) table.giveUp();
+      if (table instanceof EdgeTable) sharedEdgeTables.leave(table);
       else if (table !== 'none') table.release(undefined);
     }
     gathered.memory.release();
@@ -129,6 +132,12 @@ function advance(
     const type = context.view.catalog.typeWithId(place.type);
     // What comes in by edges that only their source knows is no neighbour.
     if (place.direction === 'in' && !isListedAtTargets(type)) return keep(tables, key, 'none');
+    const source = { ...place, content };
+    const shared = joined(context.view, source, memory);
+    if (shared !== undefined) {
+      builder?.release(undefined);
+      return keep(tables, key, shared);
+    }
     if (builder === undefined) {
       const { buckets } = type;
       const { direction } = place;
@@ -140,12 +149,26 @@ function advance(
     if (made === undefined) return undefined;
     const table = made === 'sparse' ? undefined : made;
     builder.release(table);
+    if (table !== undefined) sharedEdgeTables.publish(context.view, source, table);
     return keep(tables, key, table ?? 'none');
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
     if (error.code !== 'TooLarge' && error.code !== 'Busy') throw error;
     builder?.release(undefined);
     return keep(tables, key, 'none');
+  }
+}
+
+/** A table that another execution has made. @throws DatabaseError `TooLarge`, `Busy` when the statement has not the memory */
+function joined(view: ReadView, source: TableSource, memory: HeldMemory): EdgeTable | undefined {
+  const table = sharedEdgeTables.join(view, source);
+  if (table === undefined) return undefined;
+  try {
+    memory.addBytes(table.bytes);
+    return table;
+  } catch (error) {
+    sharedEdgeTables.leave(table);
+    throw error;
   }
 }
 
