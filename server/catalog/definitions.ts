@@ -25,7 +25,7 @@ export interface FunctionDefinition {
   readonly library: string;
   readonly name: string;
   readonly parameters: readonly string[];
-  readonly language: 'sql' | 'js';
+  readonly language: 'sql' | 'js' | 'cypher';
   readonly body: string;
 }
 

@@ -4,6 +4,7 @@ import { runDatabaseGoldenFile } from './support/golden-database.ts';
 for (const name of [
   'triggers',
   'functions',
+  'cypher-functions',
   'views',
   'stated-examples',
   'word-for-word',

@@ -102,23 +102,26 @@ export function defineFunction(
   );
 }
 
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['javascript', 'js'],
+  ['opencypher', 'cypher'],
+]);
+
 /** Other languages are refused after the rights were checked, so that who may not use them learns nothing else. */
 function functionLanguage(
   catalog: CatalogValue,
   change: Change<'define-function'>,
 ): FunctionDefinition['language'] {
   const { library } = change;
-  const language = change.language === 'javascript' ? 'js' : change.language;
+  const language = otherNames.get(change.language) ?? change.language;
   const known = catalog.definitions.parts.functions.find((other) => other.library === library);
-  if (language === 'sql' || language === 'js') {
+  if (language === 'sql' || language === 'js' || language === 'cypher') {
     if (known === undefined || known.language === language) return language;
     throw new DatabaseError(
       'IllegalArgument',
       `library '${library}' holds functions in ${known.language}, not in ${language}`,
     );
   }
-  if (language === 'cypher' || language === 'opencypher')
-    throw new DatabaseError('NotSupported', `not supported yet: functions in ${language}`);
   // House decision 28.
   if (language === 'java')
     throw new DatabaseError('NotSupported', 'not supported: functions in java');
@@ -126,7 +129,7 @@ function functionLanguage(
     known === undefined ? '' : `; library '${library}' holds functions in ${known.language}`;
   throw new DatabaseError(
     'IllegalArgument',
-    `unknown language '${language}' of a function, expected sql or js${rule}`,
+    `unknown language '${language}' of a function, expected sql, cypher or js${rule}`,
   );
 }
 

@@ -20,12 +20,14 @@ import type { Transaction } from '#transaction/transaction.ts';
 import type { TriggerSubject, TriggerVerdict } from '#transaction/trigger/trigger-runner.ts';
 import type { CompiledStatement } from '../statement/compiled-statement.ts';
 import { type ServerMemory, StatementMemory } from '../bounds/memory-accounts.ts';
+import type { BodyLanguage } from './body-program.ts';
 import type { ScriptBodies, ScriptPlace } from './bodies.ts';
 import type { CallPlace } from '../statement/context.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
 
 export interface BodyRunnerOptions {
-  readonly compile: (body: string, view: ReadView) => CompiledStatement;
+  /** @param language default: SQL */
+  readonly compile: (body: string, view: ReadView, language?: BodyLanguage) => CompiledStatement;
   readonly limits: () => StatementLimits;
   readonly memory: ServerMemory;
   readonly runtime: Runtime;
@@ -142,7 +144,7 @@ export class BodyRunner {
     if (defined.language === 'js')
       return yield* this.#options.scripts.call(defined, args, this.#scriptPlace(place));
     const { parameters } = defined;
-    const compiled = this.#options.compile(defined.body, place.view);
+    const compiled = this.#options.compile(defined.body, place.view, defined.language);
     const rows = yield* this.#run(compiled, `function '${fullName(defined)}'`, {
       ...place,
       parameters: new Map(parameters.map((name, at) => [name, args[at] ?? null])),

@@ -1,17 +1,21 @@
 import type { Effect } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
-import { accessesOf, effectsOf } from '#query/algebra/effects.ts';
+import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
 import { rewritePlan, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '#query/algebra/plan.ts';
 import { slotsOf } from '#query/algebra/slots.ts';
 import { callsUserFunction } from '#query/functions/user-function.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
+import type { BodyLanguage } from './body-program.ts';
 
 /** What running something may do. */
 export interface Doings {
   readonly effects: ReadonlySet<Effect>;
   readonly accesses: readonly Access[];
 }
+
+/** A body to its program. */
+type BodyAnalysis = (body: string, view: ReadView, language: BodyLanguage) => QueryProgram;
 
 /** What one body does by itself, and what it calls. */
 interface OwnDoings extends Doings {
@@ -24,12 +28,14 @@ interface OwnDoings extends Doings {
  * found out is kept until the schema changes.
  */
 export class CalledFunctions {
-  readonly #analyze: (body: string, view: ReadView) => QueryProgram;
+  readonly #analyze: BodyAnalysis;
+  readonly #writing: WritingNames;
   readonly #known = new Map<string, OwnDoings>();
 
   /** @param analyze a body to the program that runs it */
-  constructor(analyze: (body: string, view: ReadView) => QueryProgram) {
+  constructor(analyze: BodyAnalysis, writing: WritingNames) {
     this.#analyze = analyze;
+    this.#writing = writing;
   }
 
   /**
@@ -69,9 +75,9 @@ export class CalledFunctions {
     if (defined === undefined) return undefined;
     // A script computes from its arguments alone.
     if (defined.language === 'js') return pure;
-    const program = this.#analyze(defined.body, view);
+    const program = this.#analyze(defined.body, view, defined.language);
     const own: OwnDoings = {
-      effects: effectsOf(program),
+      effects: effectsOf(program, this.#writing),
       accesses: accessesOf(program, catalog),
       catalogVersion: catalog.version,
       calls: functionsIn(program.plan),

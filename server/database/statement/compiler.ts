@@ -4,6 +4,7 @@ import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Access } from '#core/principal.ts';
 import type { Catalog } from '#catalog/catalog.ts';
+import { fullName } from '#catalog/definitions.ts';
 import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { CommandsProgram, RecordContext, RecordStep } from '#query/algebra/commands.ts';
@@ -18,6 +19,12 @@ import type { PhysicalOperator } from '#query/operators/operator.ts';
 import type { OperatorNodes } from '#query/physical/operator-nodes.ts';
 import type { OperationStep, Part, SqlScript } from '#language/script-steps.ts';
 import type { Value } from '#core/value/value.ts';
+import {
+  type BodyLanguage,
+  bodyLanguage,
+  bodyProgram,
+  requireCypherBody,
+} from '../script/body-program.ts';
 import { CalledFunctions, type Doings, withEagerSources } from '../script/called-functions.ts';
 import { completed, type CompileSteps } from './compile-steps.ts';
 import { commandsOf, CompiledCommands } from '../key-value/compiled-commands.ts';
@@ -68,7 +75,7 @@ export class StatementCompiler {
   readonly #keptForNow = new Map<string, { language: string; compiled: Compiled }>();
   readonly #countMax: () => number;
   #compileCount = 0;
-  readonly #called = new CalledFunctions((body, view) => this.#bodyProgram(body, view));
+  readonly #called: CalledFunctions;
 
   /** @param options `countMax` is `service.sql.planCacheSize`, for each language */
   constructor(options: {
@@ -82,6 +89,10 @@ export class StatementCompiler {
     this.#planner = options.planner;
     this.#makeContext = options.makeContext;
     this.#limits = options.limits;
+    this.#called = new CalledFunctions(
+      (body, view, language) => this.#bodyProgram(body, view, language),
+      options.planner.writing,
+    );
     this.#countMax = options.countMax;
   }
 
@@ -178,12 +189,12 @@ export class StatementCompiler {
    * The body of a trigger or function. Cost of a hit: two map lookups.
    * @throws DatabaseError `Schema`, ...: names in it are looked up now
    */
-  compiledBody(text: string, view: ReadView): CompiledStatement {
-    const cache = this.#cache(bodies);
+  compiledBody(text: string, view: ReadView, language: BodyLanguage = 'sql'): CompiledStatement {
+    const cache = this.#cache(language === 'sql' ? bodies : cypherBodies);
     const known = cache.get(text);
     if (known?.kind === 'statement' && known.catalogVersion === view.catalog.version)
       if (!known.isStale(view)) return known;
-    const compiled = completed(this.#plan(this.#bodyProgram(text, view), view));
+    const compiled = completed(this.#plan(this.#bodyProgram(text, view, language), view));
     cache.set(text, compiled);
     return compiled;
   }
@@ -291,12 +302,42 @@ export class StatementCompiler {
     );
   }
 
-  #bodyProgram(text: string, view: ReadView): QueryProgram {
-    const program = completed(
-      this.#program({ language: 'sql', text, parameters: new Map() }, view.catalog, bodyVariables),
+  #bodyProgram(text: string, view: ReadView, language: BodyLanguage = 'sql'): QueryProgram {
+    return bodyProgram(this.#parsedBody(text, view, language), text, language);
+  }
+
+  #parsedBody(text: string, view: ReadView, language: BodyLanguage): Program {
+    const variables = language === 'sql' ? bodyVariables : noVariables;
+    return completed(
+      this.#program({ language, text, parameters: new Map() }, view.catalog, variables),
     );
-    if (program.kind === 'query') return program;
-    throw new DatabaseError('NotSupported', `not supported in a trigger or function: '${text}'`);
+  }
+
+  /**
+   * What the front end of the statement cannot see: whether a body in Cypher is one, and whether one in SQL writes through
+   * functions in Cypher that it calls (house decision 47).
+   */
+  #requireBody(plan: LogicalPlan, view: ReadView): void {
+    if (plan.op !== 'Alter') return;
+    const { change } = plan;
+    if (change.kind === 'define-function' && bodyLanguage(change.language) === 'cypher') {
+      requireCypherBody(fullName(change), () => this.#parsedBody(change.body, view, 'cypher'));
+    }
+    if (change.kind !== 'create-trigger' || change.event !== 'READ') return;
+    if (change.language !== 'SQL' || !this.#writes(change.action, view)) return;
+    throw new DatabaseError(
+      'IllegalArgument',
+      `the action of trigger '${change.name}' writes, which a trigger on READ may not`,
+    );
+  }
+
+  #writes(action: string, view: ReadView): boolean {
+    try {
+      return !isReadOnly(this.#doings(this.#bodyProgram(action, view), view).effects);
+    } catch {
+      // Types that are not there yet: it may not write when it runs, either.
+      return false;
+    }
   }
 
   /** Beside its own doings: those of the functions it calls. */
@@ -345,6 +386,7 @@ export class StatementCompiler {
     },
   ): CompileSteps<CompiledStatement> {
     const { catalog } = planned;
+    this.#requireBody(program.plan, view);
     const { effects, accesses: done, plan } = this.#doings(program, view, catalog);
     const accesses = [...done.map(whileItRuns), ...this.#rightsOfBody(program.plan, view)];
     yield;
@@ -423,6 +465,7 @@ function holds(known: Compiled, view: ReadView): boolean {
 
 /** The language under which bodies are kept: no request can name it. */
 const bodies = 'body of a trigger or function';
+const cypherBodies = 'body of a function in cypher';
 /** As `bodies`, for commands on records. */
 const commandSteps = 'command on records';
 /** As `bodies`, for the queries of materialized views. */

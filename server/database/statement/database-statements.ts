@@ -99,7 +99,7 @@ export class DatabaseStatements {
       log: surroundings.log,
     });
     this.bodies = new BodyRunner({
-      compile: (body, view) => this.compiler.compiledBody(body, view),
+      compile: (body, view, language) => this.compiler.compiledBody(body, view, language),
       limits: () => own.limits,
       memory: surroundings.memory,
       runtime,
