@@ -61,7 +61,8 @@ async function run(): Promise<void> {
 
 /** What is wrong with a setting of the cluster stays wrong: whoever starts servers again must not loop (ha.md 12.2). */
 function exitCodeOf({ code, message }: DatabaseError): number {
-  const isOfCluster = code === 'InvalidSetting' && message.startsWith('service.ha.');
+  const isOfCluster =
+    code === 'InvalidSetting' && /^(?:unknown setting ')?service\.ha\./.test(message);
   return isOfCluster ? exitCodes.wrongCluster : exitCodes.wrongUse;
 }
 

@@ -228,7 +228,7 @@ function ownPeer(
   const suffixes = peers.map((_, at) => `_${at}`).join(', ');
   throw new DatabaseError(
     'InvalidSetting',
-    `service.server.name is '${serverName}', which is no name and no host of service.ha.serverList; let it end with one of ${suffixes}, or name an entry ${serverName}@...`,
+    `service.ha.serverList: none of its entries has service.server.name '${serverName}' as its name or host; let that end with one of ${suffixes}, or name an entry ${serverName}@...`,
   );
 }
 

@@ -19,11 +19,18 @@ test('a wrong setting of the cluster ends the start with status 78, another one 
   const directory = mkdtempSync(join(tmpdir(), 'polyad-start-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   const script = resolve(import.meta.dirname, '../../server/main.ts');
-  const statusOf = (setting: string) => {
-    const line = [script, `--service.server.rootPath=${directory}`, setting];
+  const statusOf = (...settings: string[]) => {
+    const line = [script, `--service.server.rootPath=${directory}`, ...settings];
     const env = { ...process.env, ...quickStart };
     return spawnSync(process.execPath, line, { env, cwd: directory }).status;
   };
   assert.equal(statusOf('--service.ha.quorum=two'), 78);
+  assert.equal(statusOf('--service.ha.qourum=all'), 78);
   assert.equal(statusOf('--service.server.mode=production'), 1);
+  const list = [
+    '--service.ha.enabled=true',
+    '--service.server.name=zed',
+    '--service.ha.serverList=a,b',
+  ];
+  assert.equal(statusOf('--service.server.rootPassword=playwithdata', ...list), 78, 'not in it');
 });

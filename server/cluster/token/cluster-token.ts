@@ -169,7 +169,7 @@ async function deriveToken(
   if (password === '')
     throw new DatabaseError(
       'InvalidSetting',
-      `the cluster token cannot be derived: set ${haClusterToken.key}, ${environmentName}, ${haClusterTokenPath.key}, or ${serverRootPassword.key} on each start`,
+      `${haClusterToken.key}: the token cannot be derived; set it, ${environmentName}, ${haClusterTokenPath.key}, or ${serverRootPassword.key} on each start`,
     );
   const name = settings.get(haClusterName);
   const salt = Buffer.from(`service-cluster-token:${name}`);
