@@ -99,7 +99,7 @@ export async function openClusterDoor(options: ClusterDoorOptions): Promise<Clus
     http,
     trace,
   });
-  const monitor = new ReplicaMonitor(settings, log);
+  const monitor = new ReplicaMonitor(settings, log, (peer) => addresses.shownName(peer));
   const poll = new CapabilityPoll({
     view,
     addresses,

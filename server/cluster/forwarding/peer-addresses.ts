@@ -102,6 +102,12 @@ export class PeerAddresses {
     return this.known().find((peer) => peer.id === id);
   }
 
+  /** For the log: name and id. */
+  shownName(id: PeerId): string {
+    const name = this.find(id)?.name;
+    return name === undefined || name === id ? id : `${name} (${id})`;
+  }
+
   /** Doors that this server does not have tell nothing of those of others. */
   #ownPort(protocol: Protocol): number | undefined {
     return protocol === 'http' || protocol === 'https' ? this.#own[protocol] : undefined;

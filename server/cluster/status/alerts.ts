@@ -26,6 +26,8 @@ export interface AlertInput {
   readonly leaderlessSinceMs: number | undefined;
   readonly electionTimeoutMsMax: number;
   readonly unreachableMs: number;
+  /** `service.ha.logSegmentSize` */
+  readonly segmentBytes: number;
   /** Epoch ms. */
   readonly wallMs: number;
   /** Why this server does not serve what the cluster began with. */
@@ -241,12 +243,16 @@ function certificateExpiry({ certificateEndsAt, wallMs }: AlertInput): ClusterAl
   };
 }
 
-function logState({ status: { logState: state } }: AlertInput): ClusterAlert | undefined {
+const segmentsLeft = 4;
+
+function logState({ status, segmentBytes }: AlertInput): ClusterAlert | undefined {
+  const { logState: state, counts } = status;
   if (state === 'OK') return undefined;
+  const isNearEnd = (counts?.logFreeBytes ?? Infinity) < segmentsLeft * segmentBytes;
   const isPressed = state === 'PRESSURE';
   return {
     id: isPressed ? 'raft-storage-pressure' : 'raft-log-failed',
-    severity: isPressed ? 'warning' : 'critical',
+    severity: isPressed && !isNearEnd ? 'warning' : 'critical',
     title: isPressed ? 'Little room for the Raft log' : 'The Raft log has failed',
     message: isPressed
       ? 'The volume of the Raft log is nearly full'

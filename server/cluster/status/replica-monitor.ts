@@ -39,9 +39,13 @@ export class ReplicaMonitor {
   #term = 0;
   #hasToldNever = new Set<PeerId>();
 
-  constructor(settings: SettingsReader, log: Log) {
+  readonly #nameOf: (peer: PeerId) => string;
+
+  /** @param nameOf how the log names a peer */
+  constructor(settings: SettingsReader, log: Log, nameOf = (peer: PeerId) => peer) {
     this.#settings = settings;
     this.#log = log;
+    this.#nameOf = nameOf;
   }
 
   /** Undefined on followers and for servers that are no members. */
@@ -81,10 +85,10 @@ export class ReplicaMonitor {
     const stalledSinceMs = status === 'STALLED' ? (before?.stalledSinceMs ?? nowMs) : undefined;
     let warnedMs = before?.warnedMs ?? Number.NEGATIVE_INFINITY;
     if (isLagging && nowMs - warnedMs >= warnEveryMs) {
-      this.#log.warn(`Follower ${progress.id} is ${status}: ${lag} entries behind`);
+      this.#log.warn(`Follower ${this.#nameOf(progress.id)} is ${status}: ${lag} entries behind`);
       warnedMs = nowMs;
     } else if (!isLagging && before?.laggingSinceMs !== undefined && warnedMs > 0)
-      this.#log.info(`Follower ${progress.id} has caught up`);
+      this.#log.info(`Follower ${this.#nameOf(progress.id)} has caught up`);
     const { match } = progress;
     this.#watched.set(progress.id, {
       status,
@@ -125,7 +129,7 @@ export class ReplicaMonitor {
     if (this.#hasToldNever.has(id)) return;
     this.#hasToldNever.add(id);
     this.#log.error(
-      `Follower ${id} has NEVER received a single append (matchIndex=-1) since this server became leader ${ms} ms ago`,
+      `Follower ${this.#nameOf(id)} has NEVER received a single append (matchIndex=-1) since this server became leader ${ms} ms ago`,
     );
   }
 }

@@ -4,6 +4,7 @@ import {
   haQuorum,
   haStartMode,
 } from '#config/cluster-settings.ts';
+import { haLogSegmentSize } from '#config/cluster-log-settings.ts';
 import type { SettingsReader } from '#config/effective-settings.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
@@ -133,6 +134,7 @@ export class ClusterStatusReport {
       lacks: (id) => this.#lacks(id),
       leaderlessSinceMs: this.#leaderlessSinceMs,
       electionTimeoutMsMax: settings.get(haElectionTimeoutMax),
+      segmentBytes: settings.get(haLogSegmentSize),
       unreachableMs: settings.get(haPeerUnreachableThreshold),
     });
   }

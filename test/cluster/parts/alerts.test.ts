@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConsensusStatus, PeerProgress } from '#cluster/consensus-port.ts';
+import type { ConsensusCounts, ConsensusStatus, PeerProgress } from '#cluster/consensus-port.ts';
 import type { KnownPeer } from '#cluster/forwarding/peer-addresses.ts';
 import { type AlertInput, alertsOf } from '#cluster/status/alerts.ts';
 import type { ReplicaHealth } from '#cluster/status/replica-monitor.ts';
@@ -54,6 +54,10 @@ function progress(id: string, change: Partial<PeerProgress> = {}): PeerProgress 
   };
 }
 
+function free(logFreeBytes: number): ConsensusCounts {
+  return { leaderChanges: 0, stepDowns: {}, uncommittedBytes: 0, logFreeBytes };
+}
+
 function configuration(voters: readonly Member[]): ConsensusStatus['configuration'] {
   return { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
 }
@@ -97,6 +101,7 @@ const inOrder: AlertInput = {
   nowMs,
   leaderlessSinceMs: undefined,
   electionTimeoutMsMax: 5000,
+  segmentBytes: 100,
   unreachableMs: 10_000,
   wallMs: 1_786_370_000_000,
   bootstrapRefusal: undefined,
@@ -143,6 +148,8 @@ const cases: readonly (readonly [id: string, severity: string, change: Partial<A
   ['raft-log-failed', 'critical', withStatus({ logState: 'FAILED' })],
   ['raft-log-failed', 'critical', withStatus({ logState: 'GAVE_UP' })],
   ['raft-storage-pressure', 'warning', withStatus({ logState: 'PRESSURE' })],
+  ['raft-storage-pressure', 'warning', withStatus({ logState: 'PRESSURE', counts: free(400) })],
+  ['raft-storage-pressure', 'critical', withStatus({ logState: 'PRESSURE', counts: free(399) })],
   [
     'leader-missing-databases',
     'warning',
