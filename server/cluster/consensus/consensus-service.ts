@@ -29,6 +29,7 @@ import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { type LeadLog, leadLogOf } from './lead-log.ts';
 import { type ConsensusMeasures, measuresOver } from './measures.ts';
+import { readMembershipRequest } from './membership-request.ts';
 import { statusOf } from './published-status.ts';
 import { transferLead } from './transfer-lead.ts';
 import { surviveAlone } from './sole-survivor.ts';
@@ -307,9 +308,10 @@ export class ConsensusService {
       ...declared.map(({ id }) => id),
     ]);
     others.delete(self);
+    const from = this.#hello();
     for (const id of others)
       void this.#peers
-        .ask(id, 'ChangeMembership', { change, timeoutMs: 25_000, isPassedOn: false })
+        .ask(id, 'ChangeMembership', { change, timeoutMs: 25_000, isPassedOn: false, from })
         .catch(() => {});
   }
 
@@ -340,11 +342,10 @@ export class ConsensusService {
       return this.#hello();
     }
     if (name === 'GroupInfo') return this.#hello();
-    const { change, timeoutMs, isPassedOn } = request as {
-      change: MembershipChange;
-      timeoutMs: number;
-      isPassedOn: boolean;
-    };
+    const { change, timeoutMs, isPassedOn } = readMembershipRequest(request, {
+      conf: () => this.#driver?.conf,
+      strangeness: (name, id) => this.#doorkeeper.strangeness(name, id),
+    });
     return isPassedOn
       ? this.#changeHere(change, timeoutMs)
       : this.changeMembership(change, timeoutMs);
@@ -470,7 +471,7 @@ export class ConsensusService {
     const left = hasLeft(change, status, this.#options.self);
     if (left !== undefined) return Promise.resolve(left);
     if (status?.leader === undefined) return Promise.resolve({ kind: 'no-leader' });
-    const request = { change, timeoutMs, isPassedOn: true };
+    const request = { change, timeoutMs, isPassedOn: true, from: this.#hello() };
     return this.#peers.ask(status.leader, 'ChangeMembership', request).then(
       (answer) => answer as MembershipChanged,
       // An answer that did not come says nothing; what was not sent is certain.

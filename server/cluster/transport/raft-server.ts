@@ -171,6 +171,14 @@ export class RaftServer {
     }
   }
 
+  /** As of streams (ha.md 4.5 rule 6). */
+  #requireSpeaker(certificate: Buffer | undefined, peer: unknown): void {
+    if (certificate === undefined || this.#options.tls?.isMutual !== true) return;
+    const host = String(peer).replace(/_\d+$/, '');
+    if (!speaksFor(new X509Certificate(certificate), host))
+      throw new Error(`the certificate is not that of ${String(peer)}`);
+  }
+
   #unary(name: UnaryName) {
     return (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => {
       const fail = (error: unknown, code: status) => {
@@ -180,6 +188,7 @@ export class RaftServer {
       let request: unknown;
       try {
         request = JSON.parse(call.request.toString());
+        this.#requireSpeaker(call.getAuthContext().sslPeerCertificate?.raw, speakerOf(request));
       } catch (error) {
         fail(error, status.INVALID_ARGUMENT);
         return;
@@ -190,6 +199,12 @@ export class RaftServer {
       );
     };
   }
+}
+
+/** Who a call says it is from: `peer` of a hello, or of the hello that goes with a request. */
+function speakerOf(request: unknown): unknown {
+  const { peer, from } = (request ?? {}) as { peer?: unknown; from?: { peer?: unknown } };
+  return peer ?? from?.peer;
 }
 
 function credentialsOf(tls: RaftTls | undefined): ServerCredentials {

@@ -51,6 +51,53 @@ function scribble(port: number, bytes: Buffer): Promise<void> {
   });
 }
 
+/** What stands in the log once is there on every member, for ever: nothing of these may get there. */
+async function refusesChanges(group: WorkerGroup, leader: number): Promise<void> {
+  const status = () => group.members.get(leader)?.consensus.status() ?? assert.fail();
+  const before = JSON.stringify(status().configuration);
+  const { storageId: storage, clusterId, configuration } = status();
+  const from = { clusterName: 'test', clusterId, peer: group.idOf(leader), storage };
+  const { storageId: _, ...newcomer } = configuration.voters[0] ?? assert.fail();
+  const member = { ...newcomer, id: 'x_9', address: 'x:9', storageId: 's-x' };
+  const remove = { kind: 'remove', id: group.idOf((leader + 1) % 3), force: true };
+  const add = { kind: 'add', member };
+  const cases: Record<string, object> = {
+    'no sender': { change: remove, from: undefined },
+    'a sender of another cluster': { change: remove, from: { ...from, clusterId: 'other' } },
+    'a sender without a cluster': { change: remove, from: { ...from, clusterId: undefined } },
+    'a sender of another name': { change: remove, from: { ...from, clusterName: 'other' } },
+    'a stranger': { change: remove, from: { ...from, peer: 'x_9', storage: 's-x' } },
+    'a stranger for another one': { change: add, from: { ...from, peer: 'y_9', storage: 's-y' } },
+    'another disk of a member': { change: remove, from: { ...from, storage: 's-x' } },
+    'a member without anything': { change: { kind: 'add', member: {} } },
+    'a member that is a number': { change: { kind: 'add', member: 5 } },
+    'an id that is not that of the address': {
+      change: { ...add, member: { ...member, id: 'y_9' } },
+    },
+    'an id that is a number': { change: { ...add, member: { ...member, id: 9 } } },
+    'a priority that is a text': { change: { ...add, member: { ...member, priority: 'high' } } },
+    'a priority without end': { change: { ...add, member: { ...member, priority: 1e300 } } },
+    'a port that is none': { change: { ...add, member: { ...member, http: 70_000 } } },
+    'a name without end': { change: { ...add, member: { ...member, name: 'n'.repeat(1000) } } },
+    'a disk that is a list': { change: { ...add, member: { ...member, storageId: [] } } },
+    'a replacement by nothing': { change: { kind: 'replace' } },
+    'promotion of nobody': { change: { kind: 'promote', ids: [] } },
+    'promotion of numbers': { change: { kind: 'promote', ids: [1] } },
+    'a removal of everybody': { change: { kind: 'remove', id: null, force: true } },
+    'a removal without force': { change: { ...remove, force: undefined } },
+    'another change': { change: { kind: 'leave' } },
+    'a time without end': { change: add, timeoutMs: -1 },
+    'a text for a flag': { change: add, isPassedOn: 'yes' },
+  };
+  for (const place of [0, 1, 2])
+    for (const [name, given] of Object.entries(cases)) {
+      const body = JSON.stringify({ timeoutMs: 500, isPassedOn: place === leader, from, ...given });
+      const { path } = adminService.ChangeMembership;
+      assert.notEqual(await askOn(group.ports[place] as number, path, body), 0, name);
+    }
+  assert.equal(JSON.stringify(status().configuration), before);
+}
+
 test('bad input on the port is refused and changes nothing', async () => {
   const group = await WorkerGroup.start(3);
   try {
@@ -108,6 +155,7 @@ test('bad input on the port is refused and changes nothing', async () => {
     for (const { path } of calls)
       for (const body of ['', '{', 'null', '[]', '{"change":{"kind":"remove"}}'])
         await askOn(port, path, body);
+    await refusesChanges(group, leader);
     const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     for (const bytes of [
       randomBytes(5000),
