@@ -202,13 +202,18 @@ export class SnapshotPlan {
     }
   }
 
-  /** Fetches a database anew from the leader; resolves when that has begun. */
-  resync(database: string): Promise<void> {
+  /** Fetches a database anew from the leader; resolves when that has begun. @param isWanted asked while nothing is applied */
+  resync(
+    database: string,
+    isWanted: () => boolean = () => this.#isMember(database),
+  ): Promise<void> {
     const { consensus, replication } = this.#options;
     const { loop } = replication();
-    const work = loop.exclusively(() =>
-      this.installer.install(database, () => consensus.status().leader, loop.applied),
-    );
+    const work = this.installer.install(database, () => consensus.status().leader, {
+      atLeast: () => loop.applied,
+      exclusively: (run) => loop.exclusively(run),
+      isWanted,
+    });
     work.catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#ground.log.error('a database could not be fetched anew', { database, reason });
@@ -230,17 +235,23 @@ export class SnapshotPlan {
   }
 
   #repair(): void {
-    const { consensus, replication } = this.#options;
+    const { consensus } = this.#options;
     const { role, leader } = consensus.status();
     if (leader === undefined || this.installer.isRunning) return;
-    const damaged = replication()
-      .seats()
-      .find((seat) => seat.damage !== undefined);
-    const name = damaged?.member.name ?? this.#missing();
+    const name = this.#damaged() ?? this.#missing();
     if (name === undefined) return;
     // Databases are fetched from the leader: one that has it goes on (ha.md 5.13).
     if (role === 'leader') consensus.transferLeadership(undefined, handOverMs).catch(() => {});
-    else void this.resync(name);
+    else void this.resync(name, () => name === this.#damaged() || name === this.#missing());
+  }
+
+  #damaged(): string | undefined {
+    const seats = this.#options.replication().seats();
+    return seats.find((seat) => seat.damage !== undefined)?.member.name;
+  }
+
+  #isMember(name: string): boolean {
+    return this.#options.catalog.memberNamed(name) !== undefined;
   }
 
   /** A member of the log that is not here, or that nobody can open (ha.md 9.4, reconcile). */

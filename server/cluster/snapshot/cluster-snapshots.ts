@@ -1,3 +1,4 @@
+import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { ConsensusPort, SnapshotOffer } from '../consensus-port.ts';
@@ -46,8 +47,19 @@ export class ClusterSnapshots {
     this.#options.port.offerSnapshot(index, this.#options.catalog.image());
   }
 
+  /** What the leader has dropped since its offer is dropped here, too, by the log that follows. */
+  async #fetch(name: string, source: () => PeerId | undefined): Promise<void> {
+    const { installer, log } = this.#options;
+    try {
+      await installer.install(name, source);
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || error.code !== 'DatabaseNotFound') throw error;
+      log.warn('the leader has a database of its snapshot no more', { database: name });
+    }
+  }
+
   async #install({ index, from, body }: SnapshotOffer): Promise<void> {
-    const { catalog, installer, installed, exclusively, purgeLog, log, port } = this.#options;
+    const { catalog, installed, exclusively, purgeLog, log, port } = this.#options;
     log.info('this server is behind the log of the cluster and fetches its databases', {
       index,
       from,
@@ -61,7 +73,7 @@ export class ClusterSnapshots {
         await purgeLog();
         this.#isAdopting = true;
         await catalog.adopt(body);
-        for (const { name } of members) await installer.install(name, source);
+        for (const { name } of members) await this.#fetch(name, source);
         await catalog.adopted(index);
         installed(index);
         this.#isAdopting = false;

@@ -55,6 +55,15 @@ export interface SnapshotInstallerOptions {
   readonly log: Log;
 }
 
+export interface InstallWork {
+  /** What this server has applied: an older archive would leave a gap. */
+  readonly atLeast?: () => Index;
+  /** Around each attempt and not around the pauses between them: nothing is applied meanwhile. */
+  readonly exclusively?: (run: () => Promise<void>) => Promise<void>;
+  /** Asked there: the log may have dropped the database since, or it may be here by now. */
+  readonly isWanted?: () => boolean;
+}
+
 /** Databases of which it is remembered how they were fetched. */
 const acquiredMax = 1000;
 
@@ -95,15 +104,15 @@ export class SnapshotInstaller {
   }
 
   /**
-   * Resolves when the database of the other member is open here.
+   * Resolves when the database of the other member is open here, or not wanted any more.
    * @param from asked anew for each attempt: the leader may have changed
-   * @param atLeast what this server has applied: an older archive would leave a gap
-   * @throws DatabaseError `DatabaseInstalling` while it is fetched already; what the last attempt failed with
+   * @throws DatabaseError `DatabaseInstalling` while it is fetched already, `DatabaseNotFound` when the other one has it no more:
+   *   the log says so, too; what the last attempt failed with
    */
   async install(
     database: string,
     from: () => PeerId | undefined,
-    atLeast: Index = 0,
+    { atLeast = () => 0, exclusively = (run) => run(), isWanted = () => true }: InstallWork = {},
   ): Promise<void> {
     if (this.#running.has(database))
       throw new DatabaseError(
@@ -112,19 +121,30 @@ export class SnapshotInstaller {
       );
     const { retries, retryBaseMs, runtime, log } = this.#options;
     this.#tell(database, 'DOWNLOAD', 0, 0);
-    this.#keep(database, 'ACQUIRING');
+    const uuid = this.#options.uuidOf(database) ?? '';
+    this.#keep(uuid, 'ACQUIRING');
     try {
       for (let attempt = 0; ; attempt++) {
         try {
-          await this.#attempt(database, from(), atLeast);
-          this.#keep(database, 'ACQUIRED');
+          let isThere = false;
+          await exclusively(async () => {
+            if (!isWanted()) return;
+            await this.#attempt(database, from(), atLeast());
+            isThere = true;
+          });
+          if (!isThere) {
+            this.#acquired.delete(uuid);
+            return;
+          }
+          this.#keep(uuid, 'ACQUIRED');
           this.#followCatchUp(database);
           return;
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
           log.warn('a database could not be fetched', { database, attempt: attempt + 1, reason });
-          if (attempt >= retries()) {
-            this.#keep(database, 'FAILED', reason);
+          const isGone = error instanceof DatabaseError && error.code === 'DatabaseNotFound';
+          if (isGone || attempt >= retries()) {
+            this.#keep(uuid, 'FAILED', reason);
             throw error;
           }
           await runtime.timers.sleep(retryBaseMs() * 2 ** attempt);
@@ -223,6 +243,10 @@ export class SnapshotInstaller {
       firstByteMs: firstByteMaxMs,
       signal: reporter.signal,
     });
+    if (answer.status === 404) {
+      answer.body.resume();
+      throw new DatabaseError('DatabaseNotFound', `${from} has no database '${database}' any more`);
+    }
     if (answer.status !== 200 || answer.header('x-service-snapshot-manifest') !== '1') {
       answer.body.resume();
       throw new DatabaseError('Internal', `${from} answers ${answer.status} instead of an archive`);
@@ -239,7 +263,7 @@ export class SnapshotInstaller {
     if (stage === undefined && expected !== undefined && uuid !== undefined && uuid !== expected) {
       answer.body.destroy();
       throw new DatabaseError(
-        'Internal',
+        'DatabaseNotFound',
         `${from} has another database of this name: ${uuid}, not ${expected}`,
       );
     }
@@ -345,13 +369,8 @@ export class SnapshotInstaller {
     else await databases.installHere(database, fill);
   }
 
-  #keep(
-    database: string,
-    acquireStatus: Acquisition['acquireStatus'],
-    acquireError?: string,
-  ): void {
+  #keep(uuid: string, acquireStatus: Acquisition['acquireStatus'], acquireError?: string): void {
     const acquireTimestamp = this.#options.runtime.clock.now();
-    const uuid = this.#options.uuidOf(database) ?? '';
     this.#acquired.delete(uuid);
     this.#acquired.set(uuid, { acquireStatus, acquireTimestamp, acquireError });
     for (const oldest of this.#acquired.keys()) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SnapshotOffer } from '#cluster/consensus-port.ts';
 import { ClusterSnapshots } from '#cluster/snapshot/cluster-snapshots.ts';
+import { DatabaseError } from '#core/errors.ts';
 import { silentLog } from '#core/log.ts';
 
 // A snapshot of the whole log: in which order everything takes its place.
@@ -10,6 +11,7 @@ test('the own log goes before the catalog changes, and not while it is that of a
   const done: string[] = [];
   let install: (offer: SnapshotOffer) => Promise<void> = () => Promise.resolve();
   let fails = true;
+  let gone = false;
   const snapshots: ClusterSnapshots = new ClusterSnapshots({
     port: {
       onSnapshot: (take: typeof install) => {
@@ -29,6 +31,7 @@ test('the own log goes before the catalog changes, and not while it is that of a
         // As a timer of the apply loop does meanwhile.
         snapshots.offer(8);
         if (fails) throw new Error('no room');
+        if (gone) throw new DatabaseError('DatabaseNotFound', 'dropped');
         done.push(name);
       },
     },
@@ -46,4 +49,8 @@ test('the own log goes before the catalog changes, and not while it is that of a
   await install(offer);
   snapshots.offer(60);
   assert.deepEqual(done, ['catalog', 'school', 'adopted 50', 'behind 50', 'log goes to 60']);
+  gone = true;
+  done.length = 0;
+  await install(offer);
+  assert.deepEqual(done.slice(-2), ['adopted 50', 'behind 50'], 'dropped since the offer');
 });
