@@ -98,6 +98,6 @@ export function directoryBelow(rootPath: string, directory: string): string {
   if (!leadsOut) return path;
   throw new DatabaseError(
     'IllegalArgument',
-    `backup directory '${directory.replace(/[\u0000-\u001f]/g, '?')}' must be relative and stay below the root path of the server`,
+    `backupDirectory '${directory.replace(/[\u0000-\u001f]/g, '?')}' must be relative and stay below the root path of the server`,
   );
 }

@@ -167,6 +167,20 @@ test('databases are imported and restored by URL, and tell their progress', asyn
   await assert.rejects(run(`import database bad file://${join(directory, 'missing.csv')}`), {
     code: 'IllegalArgument',
   });
+  // A file that is wrong is no wrong command: 500, whatever its format, and nothing is left (http-api.md 12).
+  for (const [name, text] of [
+    ['bad.graphson', '{"id":1'],
+    ['bad.jsonl', '{"t":"info","c":{}}\n{"t"'],
+    ['bad.json', '{"info":{},"schema":{"classes":[}},"records":[]}'],
+    ['bad.json', '{"a":'],
+    ['bad.graphml', '<graphml><graph>'],
+  ] as const) {
+    writeFileSync(join(directory, name), text);
+    await assert.rejects(run(`import database bad file://${join(directory, name)}`), {
+      code: 'Validation',
+    });
+    assert.equal(database.databases.exists('bad'), false, name);
+  }
   await assert.rejects(run('import database bad http://127.0.0.1:1/x.csv'), { code: 'Forbidden' });
   await assert.rejects(run('import database bad ftp://host/x.csv'), { code: 'Forbidden' });
   assert.equal(database.databases.exists('bad'), false);

@@ -127,7 +127,7 @@ test('a directory that leads out of the root path is named by every use of it', 
     );
     const described = await backups.describe();
     assert.equal(described.directory, undefined);
-    assert.match(described.directoryError ?? '', /backup directory/);
+    assert.match(described.directoryError ?? '', /backupDirectory '.*' must be relative/);
   }
 });
 

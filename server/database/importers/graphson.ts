@@ -1,9 +1,9 @@
 import { DatabaseError } from '#core/errors.ts';
-import { parseJsonBytes } from '#core/value/json-value.ts';
 import { noRid } from '#core/value/rid.ts';
 import { isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { graphsonValue } from '../operations/export/graphson-values.ts';
 import { bidirectionalMark } from '../operations/export/one-way-mark.ts';
+import { fileJson } from './file-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { linesOf } from './lines.ts';
 import { edgePropertyName, propertyName } from './property-names.ts';
@@ -37,7 +37,7 @@ async function eachVertex(
 ): Promise<void> {
   for await (const line of linesOf(await open(), lineBytesMax)) {
     try {
-      const json = parseJsonBytes(line.bytes, { depthMax });
+      const json = fileJson(line.bytes, depthMax);
       if (!isMap(json)) throw new DatabaseError('Validation', 'it is no vertex of GraphSON');
       await handle(json);
       await sink.pace();

@@ -5,7 +5,6 @@ import {
   isIntegerWidth,
   withWidths,
 } from '#core/value/integer-width.ts';
-import { parseJsonBytes } from '#core/value/json-value.ts';
 import type { RecordKind } from '#core/value/record.ts';
 import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import { isMap, type Value, type ValueMap } from '#core/value/value.ts';
@@ -13,6 +12,7 @@ import { RidMap } from '#transaction/write/rid-map.ts';
 import { carriedSettings } from '../operations/export/jsonl.ts';
 import { storedMap } from '../operations/export/record-json.ts';
 import { planSchema, type SchemaPlan } from '../operations/export/schema-json.ts';
+import { fileJson } from './file-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { type Line, linesOf } from './lines.ts';
 import { LinkUpdates, withoutLinks } from './link-updates.ts';
@@ -75,7 +75,7 @@ class JsonlImport {
     const { open, lineBytesMax, depthMax, sink } = this.#job;
     for await (const line of linesOf(await open(), lineBytesMax)) {
       try {
-        const json = parseJsonBytes(line.bytes, { depthMax });
+        const json = fileJson(line.bytes, depthMax);
         const type = isMap(json) ? json.get('t') : undefined;
         const content = isMap(json) ? json.get('c') : undefined;
         if (typeof type !== 'string' || content === undefined || !isMap(content))

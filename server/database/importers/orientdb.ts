@@ -2,11 +2,11 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import { schemaTypeNamed } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
-import { parseJson } from '#core/value/json-value.ts';
 import { Link, type RecordKind } from '#core/value/record.ts';
 import { noRid, parseRid, type Rid } from '#core/value/rid.ts';
 import { EmbeddedDocument, isList, isMap, type Value, type ValueMap } from '#core/value/value.ts';
 import { RidMap } from '#transaction/write/rid-map.ts';
+import { fileJson } from './file-json.ts';
 import { type ImportJob, textOr } from './import-job.ts';
 import { constraintsOf, linkedOf } from './orientdb-properties.ts';
 import { JsonSections } from './json-sections.ts';
@@ -76,7 +76,7 @@ class OrientImport {
     for await (const piece of textOf(await open())) {
       for (const { name, text } of reader.write(piece)) {
         if (!names.includes(name)) continue;
-        await handle(name, parseJson(text, { depthMax }));
+        await handle(name, fileJson(text, depthMax));
         await sink.pace();
       }
       await sink.pace();
