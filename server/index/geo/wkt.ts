@@ -22,6 +22,25 @@ const nestingMax = 8;
  * @returns undefined for anything that is no geometry
  */
 export function parseWkt(text: string): Geometry | undefined {
+  if (text.length > rememberedMax || text.startsWith('POINT')) return readWkt(text);
+  if (last.text === text) return last.geometry;
+  const known = lastButOne.text === text ? lastButOne : { text, geometry: readWkt(text) };
+  lastButOne = last;
+  last = known;
+  return known.geometry;
+}
+
+/** The area of a search is asked about every candidate, after the shape of that one: two are remembered. */
+interface Read {
+  readonly text: string;
+  readonly geometry: Geometry | undefined;
+}
+
+const rememberedMax = 2 ** 20;
+let last: Read = { text: '', geometry: undefined };
+let lastButOne = last;
+
+function readWkt(text: string): Geometry | undefined {
   const reader = new WktReader(text);
   const geometry = reader.geometry(0);
   return geometry && reader.atEnd() ? geometry : undefined;

@@ -57,6 +57,8 @@ export type LogicalPlan =
       readonly types?: readonly TypeId[];
       /** Each record once, in scan order (`WHERE @rid IN [...]`). */
       readonly isSet?: boolean;
+      /** `rids` gives numbers, as searches of indexes do: objects for each of a hundred thousand would be most of the work. */
+      readonly areNumbers?: true;
     }
   /**
    * What a value names (`FROM :p`, `FROM $x`, `FROM f()`): RIDs and records are looked up, rows (maps) pass as they are,

@@ -60,9 +60,10 @@ export function lowerSource(plan: PlanNode<SourceOp>, lowering: Lowering): Opera
       return lowerScan(plan, lowering);
     case 'RecordLookup': {
       const rids = compileValue(lowering, plan.rids);
-      const { as, types, isSet } = plan;
+      const { as, types, isSet, areNumbers = false } = plan;
       const scanOrder = isSet ? bucketsOf(catalog, types ?? []) : undefined;
-      return () => new RecordLookupOperator({ rids, as, types, scanOrder, description });
+      const options = { rids, as, types, scanOrder, areNumbers, description };
+      return () => new RecordLookupOperator(options);
     }
     case 'DynamicSource': {
       const value = compileValue(lowering, plan.value);

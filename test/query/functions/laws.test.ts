@@ -315,6 +315,23 @@ function boundsOf(box: Geometry) {
   return { x1: Math.min(...xs), x2: Math.max(...xs), y1: Math.min(...ys), y2: Math.max(...ys) };
 }
 
+test('a point and an area are related as a set of that one point is', () => {
+  const coordinate = fc.integer({ min: -4, max: 4 });
+  const corner = fc.tuple(coordinate, coordinate);
+  fc.assert(
+    fc.property(fc.array(corner, { minLength: 3, maxLength: 8 }), corner, (corners, [x, y]) => {
+      const ring = [...corners, corners[0] as (typeof corners)[0]].map((at) => at.join(' '));
+      const area = parseWkt(`POLYGON ((${ring.join(', ')}))`) as Geometry;
+      const one = parseWkt(`POINT (${x / 2} ${y / 2})`) as Geometry;
+      const many = parseWkt(`MULTIPOINT (${x / 2} ${y / 2})`) as Geometry;
+      for (const [name, holds] of Object.entries(predicates)) {
+        assert.equal(holds(one, area), holds(many, area), name);
+        assert.equal(holds(area, one), holds(area, many), name);
+      }
+    }),
+  );
+});
+
 test('the union of boxes covers the cells that they cover', () => {
   fc.assert(
     fc.property(fc.array(arbitraryBox(), { minLength: 1, maxLength: 6 }), (boxes) => {

@@ -38,6 +38,8 @@ export function relate(a: Geometry, b: Geometry): Relation {
 
 /** As `relate`, in turns: pauses between segments, each of which is compared with all of the other geometry. */
 export function* relateInTurns(a: Geometry, b: Geometry, meter: WorkMeter): PausingWork<Relation> {
+  const ofPoint = pointInArea(a, b) ?? transposed(pointInArea(b, a));
+  if (ofPoint !== undefined) return ofPoint;
   const matrix = [-1, -1, -1, -1, -1, -1, -1, -1, 2];
   const tolerance = extentOf(a, b) * 1e-10;
   const placeA = new Locator(a, tolerance);
@@ -61,6 +63,23 @@ export function* relateInTurns(a: Geometry, b: Geometry, meter: WorkMeter): Paus
     pace,
   );
   return { matrix, dimensionA: dimensionOf(a), dimensionB: dimensionOf(b) };
+}
+
+/** The relation of one point to one polygon, which is where the point lies; undefined for other geometries. */
+function pointInArea(point: Geometry, area: Geometry): Relation | undefined {
+  const [place] = point.points;
+  if (point.kind !== 'POINT' || area.kind !== 'POLYGON' || place === undefined) return undefined;
+  const extent = Math.max(partsOf(area).extent, Math.abs(place.x), Math.abs(place.y), 1e-6);
+  const matrix = [-1, -1, -1, -1, -1, -1, 2, 1, 2];
+  matrix[INTERIOR * 3 + new Locator(area, extent * 1e-10).place(place)] = 0;
+  return { matrix, dimensionA: 0, dimensionB: 2 };
+}
+
+function transposed(relation: Relation | undefined): Relation | undefined {
+  if (relation === undefined) return undefined;
+  const { matrix, dimensionA, dimensionB } = relation;
+  const turned = matrix.map((_, at) => matrix[(at % 3) * 3 + Math.floor(at / 3)] as number);
+  return { matrix: turned, dimensionA: dimensionB, dimensionB: dimensionA };
 }
 
 function raise(matrix: number[], at: number, dimension: number): void {
@@ -131,10 +150,35 @@ function dimensionOf(geometry: Geometry): number {
 }
 
 function extentOf(a: Geometry, b: Geometry): number {
+  return Math.max(partsOf(a).extent, partsOf(b).extent, 1e-6);
+}
+
+/** What relations ask of one geometry, made once: the area of a search is related to every candidate. */
+interface Parts {
+  /** The largest coordinate. */
+  readonly extent: number;
+  readonly segments: readonly Segment[];
+  readonly lineSegments: readonly Segment[];
+  readonly rings: readonly { readonly polygon: number; readonly segments: readonly Segment[] }[];
+  readonly lineEnds: readonly Point[];
+}
+
+const knownParts = new WeakMap<Geometry, Parts>();
+
+function partsOf(geometry: Geometry): Parts {
+  let parts = knownParts.get(geometry);
+  if (parts !== undefined) return parts;
   let extent = 0;
-  for (const { x, y } of coordinatesOf(a)) extent = Math.max(extent, Math.abs(x), Math.abs(y));
-  for (const { x, y } of coordinatesOf(b)) extent = Math.max(extent, Math.abs(x), Math.abs(y));
-  return Math.max(extent, 1e-6);
+  for (const { x, y } of coordinatesOf(geometry))
+    extent = Math.max(extent, Math.abs(x), Math.abs(y));
+  const lineSegments = geometry.lines.flatMap(segmentsOf);
+  const rings = geometry.polygons.flatMap((own, polygon) =>
+    own.map((ring) => ({ polygon, segments: segmentsOf(ring) })),
+  );
+  const segments = [...lineSegments, ...rings.flatMap((ring) => ring.segments)];
+  parts = { extent, segments, lineSegments, rings, lineEnds: boundaryPoints(geometry.lines) };
+  knownParts.set(geometry, parts);
+  return parts;
 }
 
 interface Pace {
@@ -225,21 +269,20 @@ class Locator {
   readonly tolerance: number;
   readonly hasArea: boolean;
   readonly #geometry: Geometry;
-  readonly #segments: readonly Segment[];
-  readonly #lineSegments: readonly Segment[];
-  readonly #rings: readonly { readonly polygon: number; readonly segments: readonly Segment[] }[];
-  readonly #lineEnds: readonly Point[];
+  readonly #segments: Parts['segments'];
+  readonly #lineSegments: Parts['lineSegments'];
+  readonly #rings: Parts['rings'];
+  readonly #lineEnds: Parts['lineEnds'];
 
   constructor(geometry: Geometry, tolerance: number) {
     this.#geometry = geometry;
     this.tolerance = tolerance;
     this.hasArea = geometry.polygons.length > 0;
-    this.#lineSegments = geometry.lines.flatMap(segmentsOf);
-    this.#rings = geometry.polygons.flatMap((rings, polygon) =>
-      rings.map((ring) => ({ polygon, segments: segmentsOf(ring) })),
-    );
-    this.#segments = [...this.#lineSegments, ...this.#rings.flatMap((ring) => ring.segments)];
-    this.#lineEnds = boundaryPoints(geometry.lines);
+    const { segments, lineSegments, rings, lineEnds } = partsOf(geometry);
+    this.#segments = segments;
+    this.#lineSegments = lineSegments;
+    this.#rings = rings;
+    this.#lineEnds = lineEnds;
   }
 
   get segmentCount(): number {

@@ -1,4 +1,3 @@
-import { Link } from '#core/value/record.ts';
 import type { BucketId, Rid } from '#core/value/rid.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { Value } from '#core/value/value.ts';
@@ -11,7 +10,7 @@ import type { ScalarFunction } from '../../evaluate/function-definition.ts';
 import { longScalar } from '../define.ts';
 import { indexNamed } from './index-named.ts';
 
-/** Record ids whose geometry may be related to the one given: `(indexName, wkt)`. The predicate is checked on each. */
+/** Record ids, as numbers, whose geometry may be related to the one given: `(indexName, wkt)`. The predicate is checked on each. */
 export const nearFunction = '#geo_near';
 /** The first `count` record ids by distance from a place, nearest first: `(count, indexName, wkt, typeName)`. */
 export const nearestFunction = '#geo_nearest';
@@ -24,7 +23,7 @@ export const geoSearchFunctions: readonly ScalarFunction[] = [
     if (geometry === undefined) return [];
     const { entries } = context.view.index(index.id);
     const found = yield* recordsNear(entries, envelopeOf(geometry), meter);
-    return Array.from(found, (rid) => new Link(rid));
+    return Array.from(found);
   }),
   longScalar(
     `${nearestFunction}(count, index, wkt, type)`,
@@ -71,7 +70,7 @@ function* nearestRecords(
     const sure = [...distances].filter(([, distance]) => distance <= limitKm);
     if (!isAll && sure.length < count) continue;
     sure.sort((a, b) => a[1] - b[1] || a[0] - b[0]);
-    return (count < 0 ? sure : sure.slice(0, count)).map(([rid]) => new Link(rid));
+    return (count < 0 ? sure : sure.slice(0, count)).map(([rid]) => rid);
   }
 }
 
@@ -106,7 +105,7 @@ function* allRecords(
     }
   }
   found.sort((a, b) => a.distance - b.distance || a.rid - b.rid);
-  return found.map(({ rid }) => new Link(rid));
+  return found.map(({ rid }) => rid);
 }
 
 /** What lies outside of the globe counts as at its edge (`cells.ts`), so this holds everything. */

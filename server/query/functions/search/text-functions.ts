@@ -1,5 +1,3 @@
-import { Link } from '#core/value/record.ts';
-import type { Rid } from '#core/value/rid.ts';
 import { double, isRecord, type Value } from '#core/value/value.ts';
 import { best, type Matches, placeOf } from '#index/text/matches.ts';
 import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
@@ -51,11 +49,11 @@ export const textSearchNames: readonly string[] = [
 /** `$score` of one call: what the record scored, 0 when it was not found. */
 export const scoreFunction = '#search_score';
 export const similarityFunction = '#search_similarity';
-/** Record ids that a call finds, by record id: `(call, typeName, ...arguments)`. */
+/** Record ids that a call finds, by record id, as numbers: `(call, typeName, ...arguments)`. */
 export const foundFunction = '#search_found';
 /** The first `count` of them by score: `(count, call, typeName, ...arguments)`. */
 export const bestFunction = '#search_best';
-/** Record ids with all words of a text in a field: `(indexName, field, text)`. */
+/** Record ids with all words of a text in a field, as numbers: `(indexName, field, text)`. */
 export const wordsFunction = '#search_words';
 
 export const textSearchFunctions: readonly ScalarFunction[] = [
@@ -72,7 +70,7 @@ export const textSearchFunctions: readonly ScalarFunction[] = [
     [4, 5],
     function* (args, context, meter): LongWork {
       const hits = yield* hitsInTurns(requestOf(args, 0, context), context, meter);
-      return links(hits);
+      return idsOf(hits);
     },
   ),
   longScalar(
@@ -84,7 +82,7 @@ export const textSearchFunctions: readonly ScalarFunction[] = [
       const hits = yield* hitsInTurns(requestOf(args, 1, context), context, meter);
       return Array.from(
         best(hits, wanted < 0 ? hits.count : wanted),
-        (at) => new Link(hits.rids[at] as Rid),
+        (at) => hits.rids[at] as number,
       );
     },
   ),
@@ -96,14 +94,15 @@ export const textSearchFunctions: readonly ScalarFunction[] = [
       if (typeof text !== 'string') return [];
       const { index } = indexNamed(context.view.catalog, name, 'FULL_TEXT', 'CONTAINSTEXT');
       const request = wordsRequest(index, textArgument(field, 'CONTAINSTEXT'), text);
-      return links(yield* hitsInTurns(request, context, meter));
+      return idsOf(yield* hitsInTurns(request, context, meter));
     },
   ),
 ];
 
-function links(matches: Matches): Value {
-  const found: Link[] = new Array(matches.count);
-  for (let i = 0; i < matches.count; i += 1) found[i] = new Link(matches.rids[i] as Rid);
+/** For `RecordLookup` of numbers. */
+function idsOf({ count, rids }: Matches): Value {
+  const found: number[] = new Array(count);
+  for (let i = 0; i < count; i += 1) found[i] = rids[i] as number;
   return found;
 }
 

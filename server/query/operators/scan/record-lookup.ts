@@ -30,6 +30,8 @@ export interface RecordLookupOptions {
   readonly types: readonly TypeId[] | undefined;
   /** Each record once, in the scan order of these buckets, which hold all of them; undefined: as the ids are given. */
   readonly scanOrder: readonly BucketId[] | undefined;
+  /** The ids are numbers; else they are links, records, texts or rows, and numbers are none. */
+  readonly areNumbers: boolean;
   readonly description: string;
 }
 
@@ -42,6 +44,7 @@ export class RecordLookupOperator implements PhysicalOperator {
   readonly #types: ReadonlySet<TypeId> | undefined;
   #context: ExecutionContext | undefined;
   #rids: readonly Value[] = [];
+  #idOf: IdOf = ridOf;
   #position = 0;
   readonly #share = new WorkShare();
 
@@ -56,9 +59,10 @@ export class RecordLookupOperator implements PhysicalOperator {
     const value = this.#options.rids(context);
     const rids = isList(value) ? value : [value];
     const { scanOrder } = this.#options;
+    this.#idOf = this.#options.areNumbers ? idOfNumber : ridOf;
     this.#rids =
       scanOrder !== undefined && rids.length > 1
-        ? inScanOrder(rids, scanOrder, context.view)
+        ? inScanOrder(rids, this.#idOf, scanOrder, context.view)
         : rids;
     this.#position = 0;
   }
@@ -78,7 +82,7 @@ export class RecordLookupOperator implements PhysicalOperator {
   }
 
   #recordOf(value: Value): StoredRecord | undefined {
-    const rid = ridOf(value);
+    const rid = this.#idOf(value);
     if (rid === undefined || rid < 0) return undefined;
     const record = this.#context?.view.record(rid);
     if (record === undefined) return undefined;
@@ -93,9 +97,16 @@ export class RecordLookupOperator implements PhysicalOperator {
   }
 }
 
+type IdOf = (value: Value) => Rid | undefined;
+
+function idOfNumber(value: Value): Rid | undefined {
+  return typeof value === 'number' ? (value as Rid) : undefined;
+}
+
 /** Each id once. Cost: sorts them, unless they come in that order, as those of a search do. */
 function inScanOrder(
   values: readonly Value[],
+  idOf: IdOf,
   buckets: readonly BucketId[],
   view: ReadView,
 ): readonly Value[] {
@@ -103,7 +114,7 @@ function inScanOrder(
   if (areInScanOrder(values, ranks, view)) return values;
   const rids = new Set<Rid>();
   for (const value of values) {
-    const rid = ridOf(value);
+    const rid = idOf(value);
     if (rid !== undefined && rid >= 0) rids.add(rid);
   }
   const { created } = view;
@@ -114,10 +125,12 @@ function inScanOrder(
     return { rid, place, rank: ranks.get(bucket) ?? buckets.length };
   });
   placed.sort((a, b) => a.rank - b.rank || a.place - b.place);
-  return placed.map(({ rid }) => new Link(rid));
+  return idOf === idOfNumber
+    ? placed.map(({ rid }) => rid)
+    : placed.map(({ rid }) => new Link(rid));
 }
 
-/** Whether the values are links to stored records, each once, and their buckets come one after the other. */
+/** Whether the values are links to stored records, or numbers of such, each once, and their buckets come one after the other. */
 function areInScanOrder(
   values: readonly Value[],
   ranks: ReadonlyMap<BucketId, number>,
@@ -130,13 +143,13 @@ function areInScanOrder(
   let rank = -1;
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i] as Value;
-    if (!(value instanceof Link)) return false;
-    const { rid } = value;
+    if (typeof value !== 'number' && !(value instanceof Link)) return false;
+    const rid = typeof value === 'number' ? value : value.rid;
     if (rid > last && rid < end) {
       last = rid;
       continue;
     }
-    const bucket = bucketOf(rid);
+    const bucket = bucketOf(rid as Rid);
     const next = ranks.get(bucket);
     if (next === undefined || next <= rank) return false;
     end = makeRid(bucket, positionMax);

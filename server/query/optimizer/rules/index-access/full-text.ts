@@ -33,6 +33,7 @@ export const fullTextSearch: OptimizerRule = {
         as: scan.as,
         types: scan.types,
         isSet: true,
+        areNumbers: true,
       };
       const predicate = conjunctionOf(conjuncts.filter((other) => other !== conjunct));
       return predicate === undefined ? source : { op: 'Filter', input: source, predicate };
@@ -65,7 +66,7 @@ export const bestScores: OptimizerRule = {
       function: bestFunction,
       arguments: [plan.limit, ...rids.arguments],
     };
-    const found: LogicalPlan = { op: 'RecordLookup', rids: best, as, types };
+    const found: LogicalPlan = { op: 'RecordLookup', rids: best, as, types, areNumbers: true };
     return project === undefined ? found : { ...project, input: found };
   },
 };

@@ -1,7 +1,6 @@
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../../../algebra/expression.ts';
-import type { LogicalPlan } from '../../../algebra/plan.ts';
 import { conjunctsOf } from '../../../algebra/walk.ts';
 import { nearestFunction, nearFunction } from '../../../functions/search/geo-functions.ts';
 import { isFixed } from '../../index-candidates.ts';
@@ -33,7 +32,10 @@ export const geoSearch: OptimizerRule = {
       const rids = nearSource(conjunct, scan.as, scan.types, context);
       if (rids === undefined) continue;
       const { as, types } = scan;
-      return { ...plan, input: { op: 'RecordLookup', rids, as, types, isSet: true } };
+      return {
+        ...plan,
+        input: { op: 'RecordLookup', rids, as, types, isSet: true, areNumbers: true },
+      };
     }
     return undefined;
   },
@@ -68,8 +70,7 @@ export const nearestPlaces: OptimizerRule = {
       function: nearestFunction,
       arguments: [plan.limit, constant(index.name), other, constant(type.name)],
     };
-    const source: LogicalPlan = { op: 'RecordLookup', rids, as: scan.as, types: scan.types };
-    return source;
+    return { op: 'RecordLookup', rids, as: scan.as, types: scan.types, areNumbers: true };
   },
 };
 
