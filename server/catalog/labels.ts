@@ -91,12 +91,12 @@ export function typeOfLabels(
     );
 }
 
-/** @throws DatabaseError `Schema` when the name is that of an edge or document type */
+/** @throws DatabaseError `IllegalArgument` when the name is that of an edge or document type */
 function vertexType(catalog: Catalog, name: string): TypeDefinition | undefined {
   const type = catalog.typeNamed(name);
   if (type === undefined || type.kind === 'vertex') return type;
   throw new DatabaseError(
-    'Schema',
+    'IllegalArgument',
     `Type '${name}' is ${type.kind === 'edge' ? 'an edge' : 'a document'} type and no label`,
   );
 }

@@ -57,7 +57,7 @@ export type LogicalPlan =
       readonly types?: readonly TypeId[];
       /** Each record once, in scan order (`WHERE @rid IN [...]`). */
       readonly isSet?: boolean;
-      /** `rids` gives numbers, as searches of indexes do: objects for each of a hundred thousand would be most of the work. */
+      /** `rids` gives numbers, as searches of indexes do: an object for each would be most of the work. */
       readonly areNumbers?: true;
     }
   /**
@@ -588,10 +588,7 @@ export interface QueryProgram {
   readonly dialect?: Dialect;
   /** Parameters that must be bound when it runs; the error names all that are missing. Those of SQL are null then. */
   readonly requiredParameters?: readonly string[];
-  /**
-   * Types that must be there before it can be planned: whoever runs it makes them and analyzes the text again. The plan says nothing
-   * until then.
-   */
+  /** Types that must be there before it can be planned: whoever runs it makes them and analyzes the text again. */
   readonly missingTypes?: readonly MissingType[];
   /** A name in it was given by a parameter: it is good for this call only. */
   readonly dependsOnParameters?: boolean;

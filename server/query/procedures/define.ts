@@ -11,17 +11,20 @@ export interface Reading {
   readonly parameters?: readonly ProcedureParameter[];
   /** `name: type` */
   readonly columns: Readonly<Record<string, string>>;
+  readonly hasMoreColumns?: true;
   /** 'pause' stands for a share of work without a row. */
   rows(args: readonly Value[], context: ExecutionContext): Iterable<ValueMap | 'pause'>;
 }
 
-export function reading({ name, description, parameters = [], columns, rows }: Reading): Procedure {
+export function reading(of: Reading): Procedure {
+  const { name, description, parameters = [], columns, hasMoreColumns, rows } = of;
   return {
     name,
     signature: {
       description,
       parameters,
       columns: Object.entries(columns).map(([column, type]) => ({ name: column, type })),
+      ...(hasMoreColumns && { hasMoreColumns }),
     },
     effects: [],
     start: (args, context) => rowsOf(rows(args, context)),

@@ -19,6 +19,8 @@ export interface ProcedureSignature {
   readonly parameters: readonly ProcedureParameter[];
   /** None: it is void, and gives one row without values for each call. */
   readonly columns: readonly ProcedureColumn[];
+  /** YIELD may name others, which the rows have or not: those of the records that it finds. */
+  readonly hasMoreColumns?: true;
 }
 
 export interface ProcedureParameter extends ProcedureColumn {

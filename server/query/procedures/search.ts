@@ -138,12 +138,9 @@ export const searchProcedures: readonly Procedure[] = [
       { name: 'k', type: 'INTEGER' },
     ],
     columns: { record: 'ANY', distance: 'FLOAT' },
+    hasMoreColumns: true,
     *rows(args, context) {
-      for (const row of yield* neighbours(args, context))
-        yield rowWith({
-          record: row.get('record') ?? null,
-          distance: row.get('distance') ?? null,
-        });
+      yield* yield* neighbours(args, context);
     },
   }),
 ];

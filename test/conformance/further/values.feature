@@ -66,3 +66,15 @@ Feature: values that cypher.md describes and the suite does not show
       | [128], 1, 'INT8' |
       | [1], 1, 'NOPE'   |
       | [1], 2, 'FLOAT'  |
+
+  Scenario: a relationship type is no label
+    Given an empty graph
+    And having executed:
+      """
+      CREATE ()-[:T]->()
+      """
+    When executing query:
+      """
+      MATCH (n:T) RETURN n
+      """
+    Then the result should be empty

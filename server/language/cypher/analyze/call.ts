@@ -74,7 +74,7 @@ export function compileCall(
     throw compiler.failure(
       'InvalidNumberOfArguments',
       expr.at,
-      `'${expr.name}' takes ${max === min ? min : `${min} to ${max}`} arguments, not ${expr.args.length}`,
+      `'${expr.name}' takes ${max === min ? min : max === Infinity ? `${min} or more` : `${min} to ${max}`} arguments, not ${expr.args.length}`,
     );
   return {
     op: 'Call',

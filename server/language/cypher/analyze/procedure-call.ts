@@ -48,7 +48,8 @@ export function compileProcedureCall(
   const items = yieldsOf(compiler, clause, columns, isAlone);
   const bindings: (readonly [string, Binding])[] = [];
   const yields = items.map((item) => {
-    const column = columns.find(({ name }) => name === item.column);
+    const more = procedure.signature?.hasMoreColumns && { name: item.column, type: 'ANY' };
+    const column = columns.find(({ name }) => name === item.column) ?? more;
     if (column === undefined)
       throw compiler.failure(
         'UndefinedVariable',
