@@ -1,11 +1,11 @@
 import type { ClusterObject } from '../api/cluster.ts';
-import type { KubernetesObject, Node } from '../api/kubernetes-object.ts';
+import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import { clusterKind, labelKeys, monitorKinds } from '../api/names.ts';
 import type { OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
 import { KubernetesError } from '../kubernetes/kubernetes-error.ts';
 import type { Metrics } from '../kubernetes/metrics.ts';
-import { ObjectCache, withoutManagedFields } from '../kubernetes/object-cache.ts';
+import { ObjectCache } from '../kubernetes/object-cache.ts';
 import type { KubernetesApi, ListOptions } from '../kubernetes/port.ts';
 import { Reflector } from '../kubernetes/reflector.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
@@ -15,6 +15,7 @@ import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
 import { MemberPoller } from '../observe/member-poller.ts';
 import { LeaderWatch } from '../observe/leader-watch.ts';
+import { projectNode, projectPod } from '../observe/projections.ts';
 import { Controller } from './controller.ts';
 import { isOwnKind, KindController, ownKinds } from './kinds/kind-controller.ts';
 
@@ -80,9 +81,11 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    for (const kind of ['Cluster', ...ownKinds, ...ownedKinds, ...optionalKinds] as const)
-      this.#caches.set(kind, new ObjectCache());
-    this.#caches.set('Node', new ObjectCache(projectNode));
+    for (const kind of ['Cluster', ...ownKinds] as const) this.#caches.set(kind, new ObjectCache());
+    for (const kind of [...ownedKinds, ...optionalKinds])
+      this.#caches.set(kind, new ObjectCache({ isCompact: true }));
+    this.#caches.set('Pod', new ObjectCache({ isCompact: true, project: projectPod }));
+    this.#caches.set('Node', new ObjectCache({ project: projectNode }));
     const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
     this.#leaders = new LeaderWatch({
       ...options,
@@ -415,24 +418,6 @@ function givenSecretsOf(cluster: KubernetesObject): readonly string[] {
     spec?.tls?.issuer?.secretRef?.name,
   ];
   return names.filter((name) => name !== undefined);
-}
-
-/** A node lists all its images; the operator reads where it is and whether it works. */
-function projectNode(object: KubernetesObject): KubernetesObject {
-  const node = withoutManagedFields(object) as Node;
-  const { name, uid, resourceVersion, labels } = node.metadata;
-  return {
-    apiVersion: node.apiVersion,
-    kind: node.kind,
-    metadata: {
-      name,
-      ...(uid === undefined ? undefined : { uid }),
-      ...(resourceVersion === undefined ? undefined : { resourceVersion }),
-      ...(labels === undefined ? undefined : { labels }),
-    },
-    spec: { taints: node.spec?.taints ?? [] },
-    status: { conditions: node.status?.conditions?.filter(({ type }) => type === 'Ready') ?? [] },
-  } as Node;
 }
 
 /** A conflict means that something newer is on its way to the cache. */

@@ -75,13 +75,7 @@ export class CachedReader implements ClusterReader {
   }
 
   list(kind: KindName, namespace: string | undefined, cluster: string) {
-    const found: KubernetesObject[] = [];
-    for (const object of this.#caches.get(kind)?.values() ?? []) {
-      const { metadata } = object;
-      if (metadata.namespace === namespace && metadata.labels?.[labelKeys.cluster] === cluster)
-        found.push(object);
-    }
-    return Promise.resolve(found);
+    return Promise.resolve(this.#caches.get(kind)?.ofCluster(namespace, cluster) ?? []);
   }
 
   listRelease(kind: KindName, namespace: string | undefined, release: string) {

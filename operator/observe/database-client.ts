@@ -70,7 +70,8 @@ const clusterPath = '/api/v1/cluster';
 const mcpConfigPath = '/api/v1/mcp/config';
 const refusedMs = 60_000;
 const backupsMs = 300_000;
-const sessionsMax = 1000;
+/** Of members that were asked last: more than there are in any cluster, so that none logs in again for want of a place. */
+const sessionsMax = 10_000;
 
 interface Session {
   readonly token: string;

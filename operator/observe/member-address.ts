@@ -4,6 +4,7 @@ import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { Pod } from '../api/kubernetes-object.ts';
 import type { ObservedCertificates } from '../api/observation.ts';
 import { incarnationOf } from '../resources/pod-state.ts';
+import { httpsKeys } from '../resources/replication.ts';
 import { hostSuffix } from '../resources/server-list.ts';
 import { settingOf } from '../resources/setting-variable.ts';
 import type { Member, MemberTls } from './database-client.ts';
@@ -14,8 +15,6 @@ export interface Reach {
   readonly spec: ClusterSpec | undefined;
   readonly certificates: ObservedCertificates | undefined;
 }
-
-const httpsPortKey = 'service.server.httpsIncomingPort';
 
 /**
  * The member of a pod, if the pod has an address. One that serves HTTPS is asked so, and must show a certificate of the Cluster:
@@ -29,11 +28,11 @@ export function memberOf(pod: Pod | undefined, reach: Reach): Member | undefined
     return undefined;
   const incarnation = incarnationOf(pod);
   const server = pod.spec?.containers?.find(({ name }) => name === serverContainerName);
-  const isSecure = settingOf(server, 'service.ssl.enabled') === 'true';
+  const isSecure = settingOf(server, httpsKeys.enabled) === 'true';
   const tls = isSecure ? tlsOf(pod, spec, reach) : undefined;
   if (tls === undefined) return { address: { host, port: spec.ports.http }, incarnation };
   // As the pod was started: what the spec says may be of tomorrow.
-  const port = Number(settingOf(server, httpsPortKey) ?? spec.ports.https);
+  const port = Number(settingOf(server, httpsKeys.port) ?? spec.ports.https);
   return { address: { host, port, tls }, incarnation };
 }
 

@@ -10,6 +10,8 @@ const answerBytesMax = 4 * 1024 * 1024;
 /** A host that is gone answers no packet. */
 const connectMs = 1000;
 const connectionsMax = 4;
+/** Longer than the second between two questions to one leader; with thousands of members each open one would be kept for nothing. */
+const idleMs = 5000;
 
 type Request = Parameters<MemberTransport['send']>[1];
 type Answer = Awaited<ReturnType<MemberTransport['send']>>;
@@ -36,7 +38,12 @@ class Agents {
  */
 export class MemberHttp implements MemberTransport {
   readonly #timers: Runtime['timers'];
-  readonly #kept = new Agents({ keepAlive: true, maxSockets: connectionsMax, maxFreeSockets: 1 });
+  readonly #kept = new Agents({
+    keepAlive: true,
+    maxSockets: connectionsMax,
+    maxFreeSockets: 1,
+    timeout: idleMs,
+  });
   readonly #own = new Agents({ keepAlive: false });
 
   constructor(timers: Runtime['timers']) {

@@ -5,11 +5,21 @@ import { serverContainerName } from '../api/names.ts';
 import { membersFile, parseMembersRecord } from './members-record.ts';
 import { certificateKeys } from './certificates.ts';
 import { hostSuffix } from './server-list.ts';
-import { settingOf } from './setting-variable.ts';
+import { settingOf, variableOf } from './setting-variable.ts';
 import type { ServerContainer } from './setting-variable.ts';
 
 const enabledKey = 'service.ha.enabled';
 const tlsKey = 'service.ha.tls.enabled';
+/** How a pod serves HTTPS. */
+export const httpsKeys = {
+  enabled: 'service.ssl.enabled',
+  port: 'service.server.httpsIncomingPort',
+} as const;
+
+/** Variables of a running pod that decide something; of the others nothing is read. */
+export const decidingVariables: ReadonlySet<string> = new Set(
+  [enabledKey, tlsKey, httpsKeys.enabled, httpsKeys.port].map(variableOf),
+);
 
 function serverOf(spec: Pod['spec']): ServerContainer | undefined {
   return spec?.containers?.find(({ name }) => name === serverContainerName);
