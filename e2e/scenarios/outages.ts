@@ -65,12 +65,21 @@ function summary(values: readonly number[]): string {
   return `median ${at(0.5)} s, worst ${at(1)} s of ${values.length}`;
 }
 
+/** The node of the operator that acts. */
+async function hostOfOperator(operatorNamespace: Namespace): Promise<string> {
+  const [lease] = await operatorNamespace.list('leases');
+  const [pod = ''] = String(valueAt(lease, 'spec.holderIdentity')).split('_');
+  return hostOf(operatorNamespace, pod);
+}
+
 const rounds = { pods: 20, nodes: 20 } as const;
 
 /** What clients and writers saw of each round. */
 interface Toll {
   readonly gaps: number[];
   readonly follows: number[];
+  /** Rounds that took the operator that acts away too: another one has its lease 15 s later. */
+  readonly followsWithoutOperator: number[];
 }
 
 /** Takes the leader away, and sees how long nothing is acknowledged and who the Service for writers leads to. */
@@ -78,18 +87,23 @@ async function suffer(
   { namespace }: Pick<ScenarioContext, 'namespace'>,
   { cluster, clients, toll }: { readonly cluster: string; clients: Load; toll: Toll },
   takeAway: () => Promise<unknown>,
+  isOperatorAway = false,
 ): Promise<void> {
   await clients.untilAcknowledged(20);
   const before = await clients.count();
   await takeAway();
-  toll.follows.push(await untilWritersFollow(namespace, cluster));
+  const follows = isOperatorAway ? toll.followsWithoutOperator : toll.follows;
+  follows.push(await untilWritersFollow(namespace, cluster));
   await clients.untilAcknowledged(40);
   toll.gaps.push(await clients.gapSince(before));
 }
 
-function tell({ report }: Pick<ScenarioContext, 'report'>, { gaps, follows }: Toll): void {
+function tell({ report }: Pick<ScenarioContext, 'report'>, toll: Toll): void {
+  const { gaps, follows, followsWithoutOperator } = toll;
   report(`gap ${summary(gaps)}: ${gaps.map((gap) => gap.toFixed(1)).join(' ')}`);
   report(`rw follows ${summary(follows)}`);
+  if (followsWithoutOperator.length > 0)
+    report(`rw follows, the operator's node gone too, ${summary(followsWithoutOperator)}`);
 }
 
 export const outageScenarios: readonly Scenario[] = [
@@ -238,7 +252,7 @@ export const outageScenarios: readonly Scenario[] = [
       const { namespace, cluster, load } = context;
       await cluster('toll', { replicas: 3 });
       const clients = await load('toll');
-      const toll: Toll = { gaps: [], follows: [] };
+      const toll: Toll = { gaps: [], follows: [], followsWithoutOperator: [] };
       for (let round = 0; round < rounds.pods; round += 1) {
         const { pod } = await leaderOf(namespace, 'toll');
         await suffer(context, { cluster: 'toll', clients, toll }, () =>
@@ -259,11 +273,11 @@ export const outageScenarios: readonly Scenario[] = [
     isSerial: true,
     needs: ['node chaos', 'several nodes'],
     async run(context) {
-      const { namespace, cluster, load, node, expectRestarts } = context;
+      const { namespace, operatorNamespace, cluster, load, node, expectRestarts } = context;
       expectRestarts();
       await cluster('gone', { replicas: 3 });
       const clients = await load('gone');
-      const toll: Toll = { gaps: [], follows: [] };
+      const toll: Toll = { gaps: [], follows: [], followsWithoutOperator: [] };
       const safe = await hostOf(namespace, 'clients');
       while (toll.gaps.length < rounds.nodes) {
         const { pod } = await leaderOf(namespace, 'gone');
@@ -279,7 +293,8 @@ export const outageScenarios: readonly Scenario[] = [
         }
         try {
           const takeAway = () => node(host, 'kill');
-          await suffer(context, { cluster: 'gone', clients, toll }, takeAway);
+          const isOperatorAway = (await hostOfOperator(operatorNamespace)) === host;
+          await suffer(context, { cluster: 'gone', clients, toll }, takeAway, isOperatorAway);
         } finally {
           await node(host, 'start');
         }

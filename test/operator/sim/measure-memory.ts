@@ -54,7 +54,11 @@ async function prepare(from: number): Promise<void> {
     quiet = world.api.effectiveWrites === before && names.every(isReady) ? quiet + 1 : 0;
   }
 }
-for (let from = 0; isThere && from < clusters; from += batchSize) await prepare(from);
+for (let from = 0; isThere && from < clusters; from += batchSize) {
+  await prepare(from);
+  world.api.compact();
+  world.api.requests = [];
+}
 
 const metricsPort = await freePort();
 const operator = spawn(
@@ -105,6 +109,12 @@ async function seenCount(): Promise<number> {
   return text.split('\n').filter((line) => line.startsWith('polyad_cluster_info{')).length;
 }
 
+/** A number of the process, in megabytes. */
+async function megabytes(metric: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  return Math.round(Number(new RegExp(`^${metric} (\\S+)`, 'm').exec(text)?.[1]) / 1024 / 1024);
+}
+
 const startedAt = systemRuntime.clock.now();
 if (isThere) while ((await seenCount()) < clusters) await pass(100);
 else for (let at = 0; at < clusters; at++) create(at);
@@ -119,6 +129,9 @@ const atRest = {
   replicas,
   readyMs,
   residentMb: Math.round(residentMb()),
+  heapUsedMb: await megabytes('nodejs_heap_size_used_bytes'),
+  heapMb: await megabytes('nodejs_heap_size_total_bytes'),
+  externalMb: await megabytes('nodejs_external_memory_bytes'),
   processorPercentAtRest: (processorMs() - before) / (seconds * 10),
   // The lease is renewed every two seconds, whatever happens.
   writesAtRest: world.api.requests

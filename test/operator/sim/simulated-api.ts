@@ -213,9 +213,10 @@ export class SimulatedApi implements Transport {
   }
 
   #list(target: Target): HttpAnswer {
-    const items = [...this.#objects.entries()]
-      .filter(([key, object]) => key.startsWith(`${target.plural}/`) && isSelected(object, target))
-      .map(([, object]) => object);
+    const items: StoredObject[] = [];
+    for (const [kind, objects] of this.#byKind)
+      if (pluralOf(kind) === target.plural)
+        for (const object of objects.values()) if (isSelected(object, target)) items.push(object);
     return json(200, { metadata: { resourceVersion: String(this.#version) }, items });
   }
 
