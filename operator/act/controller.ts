@@ -11,6 +11,7 @@ import type { KubernetesApi } from '../kubernetes/port.ts';
 import type { ClusterReader } from '../observe/cluster-reader.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
+import { StillAsking } from '../observe/member-poller.ts';
 import type { MemberPoller } from '../observe/member-poller.ts';
 import type { LeaderWatch } from '../observe/leader-watch.ts';
 import { observeCluster } from '../observe/observe-cluster.ts';
@@ -33,6 +34,9 @@ const memberChanges: ReadonlySet<Action['kind']> = new Set([
   'evict',
   'delete',
 ]);
+
+/** When to look again if not even the end of a question asks for it. */
+const stillAskingMs = 5000;
 
 export interface ControllerOptions {
   readonly api: KubernetesApi;
@@ -77,13 +81,9 @@ export class Controller {
     if (leftAloneMs !== undefined) return leftAloneMs;
     const recall: Recall = (objects, leader) =>
       memory.recall(objects, leader, runtime.clock.monotonicMs());
-    const seen = await observeCluster(cluster, recall, {
-      reader,
-      databases,
-      facts,
-      leaders,
-      poller,
-    });
+    const observers = { reader, databases, facts, leaders, poller };
+    const seen = await observeCluster(cluster, recall, observers).catch(postponed);
+    if (seen === undefined) return stillAskingMs;
     const decision = reconcile(seen, runtime.clock.now());
     this.#report(cluster, decision);
     // First what is going on, then the step itself: another instance must find the record of what was begun.
@@ -243,4 +243,9 @@ function describe(action: Action): string {
     default:
       return action.kind;
   }
+}
+
+/** Members have been asked and nothing is known yet: nothing is said or done. */
+function postponed(error: unknown): undefined {
+  if (!(error instanceof StillAsking)) throw error;
 }

@@ -96,7 +96,7 @@ export class Operator {
     const poller = new MemberPoller({
       ...options,
       onLate: (namespace, name) => {
-        if (this.#isActive) this.#queue.add(keyOf(namespace, name));
+        if (this.#isActive) this.#queue.addFirst(keyOf(namespace, name));
       },
     });
     this.#controller = new Controller({ ...options, reader, leaders: this.#leaders, poller });

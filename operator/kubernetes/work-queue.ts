@@ -28,6 +28,8 @@ export class WorkQueue {
   /** With the time since when. */
   readonly #waiting = new Map<string, number>();
   readonly #running = new Map<string, number>();
+  /** Of those that wait, the ones that are next. */
+  readonly #first = new Set<string>();
   /** Keys that changed while they were worked on. */
   readonly #again = new Set<string>();
   readonly #timers = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
@@ -47,6 +49,13 @@ export class WorkQueue {
     if (this.#running.has(key)) this.#again.add(key);
     else this.#wait(key);
     this.#start();
+  }
+
+  /** Before all that wait: what it waited for has come and grows old. */
+  addFirst(key: string): void {
+    if (this.#isStopped) return;
+    this.#first.add(key);
+    this.add(key);
   }
 
   /** The earliest of several times counts. */
@@ -77,6 +86,7 @@ export class WorkQueue {
   stop(): Promise<void> {
     this.#isStopped = true;
     this.#waiting.clear();
+    this.#first.clear();
     for (const { cancel } of this.#timers.values()) cancel();
     this.#timers.clear();
     return this.whenIdle();
@@ -113,14 +123,22 @@ export class WorkQueue {
   }
 
   #start(): void {
-    for (const [key, sinceMs] of this.#waiting) {
+    for (const key of this.#first) this.#take(key);
+    for (const key of this.#waiting.keys()) {
       if (this.#running.size >= this.#options.workers) break;
-      this.#waiting.delete(key);
-      this.#running.set(key, this.#now());
-      this.#runOne(key, sinceMs).catch((error: unknown) => this.#options.onError(key, error));
+      this.#take(key);
     }
     this.counts.depth = this.#waiting.size;
     this.counts.active = this.#running.size;
+  }
+
+  #take(key: string): void {
+    const sinceMs = this.#waiting.get(key);
+    if (sinceMs === undefined || this.#running.size >= this.#options.workers) return;
+    this.#first.delete(key);
+    this.#waiting.delete(key);
+    this.#running.set(key, this.#now());
+    this.#runOne(key, sinceMs).catch((error: unknown) => this.#options.onError(key, error));
   }
 
   async #runOne(key: string, sinceMs: number): Promise<void> {

@@ -6,7 +6,8 @@ import type { DatabaseClient, Member } from './database-client.ts';
 /*
  * Members are asked beside the looks. A look begins a question to each member, waits a moment for the answers, and goes on with
  * what was last said when one does not come; an answer that comes late and says something else asks for another look. So a member
- * that hangs costs its own Cluster a moment and the others nothing.
+ * that hangs costs its own Cluster a moment and the others nothing. That nothing was said yet is no answer: a look that has nothing
+ * to go on with ends (`StillAsking`) and comes again with the answer, or when the member has failed to give one.
  */
 
 /** So long a look waits; a member on the same network answers within a few milliseconds. */
@@ -21,6 +22,14 @@ const entriesMax = 100;
 /** How members are asked what they are at; of a look. */
 export type Probes = Pick<DatabaseClient, 'isReady' | 'group'>;
 
+/** A member was asked and has neither answered nor failed to: the look has to come again, which the answer asks for. */
+export class StillAsking extends Error {
+  constructor() {
+    super('members were asked and have not answered yet');
+    this.name = 'StillAsking';
+  }
+}
+
 interface Entry {
   answer: unknown;
   /** Of the monotonic clock; undefined: it was never answered. */
@@ -28,7 +37,12 @@ interface Entry {
   pending: Promise<void> | undefined;
   /** What a look that did not wait went on with. */
   used: string | undefined;
+  /** The look that asked ended without it, and comes again for it. */
+  isUnread: boolean;
 }
+
+/** A look could not go on: whatever comes is news. */
+const nothing = '';
 
 export interface MemberPollerOptions {
   readonly databases: Probes;
@@ -72,6 +86,10 @@ export class MemberPoller {
     ask: () => Promise<T | undefined>,
     onLate: () => void,
   ): Promise<T | undefined> {
+    if (entry.isUnread && this.#isValid(entry)) {
+      entry.isUnread = false;
+      return entry.answer as T | undefined;
+    }
     if (entry.pending === undefined) {
       await this.#turn();
       // Another look may have come first.
@@ -79,10 +97,16 @@ export class MemberPoller {
     }
     if (entry.pending !== undefined && (await this.#comesInTime(entry.pending)))
       return entry.answer as T | undefined;
-    const ageMs = this.#now() - (entry.atMs ?? Number.NEGATIVE_INFINITY);
-    const known = ageMs <= validMs ? (entry.answer as T | undefined) : undefined;
-    entry.used = digestOf(known);
-    return known;
+    if (!this.#isValid(entry)) {
+      entry.used = nothing;
+      throw new StillAsking();
+    }
+    entry.used = digestOf(entry.answer);
+    return entry.answer as T | undefined;
+  }
+
+  #isValid({ atMs }: Entry): boolean {
+    return this.#now() - (atMs ?? Number.NEGATIVE_INFINITY) <= validMs;
   }
 
   #begin<T>(entry: Entry, ask: () => Promise<T | undefined>, onLate: () => void): void {
@@ -91,6 +115,7 @@ export class MemberPoller {
       entry.atMs = this.#now();
       entry.pending = undefined;
       const { used } = entry;
+      entry.isUnread = used === nothing;
       entry.used = undefined;
       if (used !== undefined && used !== digestOf(answer)) onLate();
     };
@@ -101,7 +126,10 @@ export class MemberPoller {
     const { timers } = this.#options.runtime;
     let cancel = () => {};
     const tooLate = new Promise<boolean>((resolve) => {
-      cancel = timers.after(patienceMs, () => resolve(false));
+      cancel = timers.after(patienceMs, () => {
+        // What has arrived while this process was busy is read before it is called late.
+        cancel = timers.after(0, () => resolve(false));
+      });
     });
     const isInTime = await Promise.race([pending.then(() => true), tooLate]);
     cancel();
@@ -122,7 +150,13 @@ export class MemberPoller {
   #entryOf(cluster: string, key: string): Entry {
     const entries = this.#entries.get(cluster) ?? new Map<string, Entry>();
     this.#entries.set(cluster, entries);
-    const fresh = { answer: undefined, atMs: undefined, pending: undefined, used: undefined };
+    const fresh = {
+      answer: undefined,
+      atMs: undefined,
+      pending: undefined,
+      used: undefined,
+      isUnread: false,
+    };
     const entry = entries.get(key) ?? fresh;
     entries.delete(key);
     entries.set(key, entry);
