@@ -326,8 +326,10 @@ export const groupFaultScenarios: readonly Scenario[] = [
     async run(context) {
       const { namespace, api, cluster, load, report } = context;
       await cluster('eye', { replicas: 3, tls: { http: { enabled: true } } });
-      const watch = new GroupWatch(api, namespace.name, 'eye');
       const clients = await load('eye');
+      await clients.untilAcknowledged(40);
+      // A group that has just been formed may choose another leader under its first load.
+      const watch = new GroupWatch(api, namespace.name, 'eye');
       const uids = await uidsOf(namespace, 'eye');
       const start = performance.now();
       await changeAuthority(namespace, 'eye');
