@@ -44,6 +44,12 @@ const contents = {
 const leaderChanges = 'polyad_cluster_leader_changes_total';
 const durations = 'polyad_cluster_operation_duration_seconds';
 
+/** Whether a Cluster was told of since this process started. */
+export function isReported(metrics: Metrics, { metadata }: ClusterObject): boolean {
+  const { namespace = '', name } = metadata;
+  return metrics.has('polyad_cluster_ready', { namespace, name });
+}
+
 /** Tells what one look found. @param nowMs milliseconds since 1970 */
 export function reportCluster(
   metrics: Metrics,

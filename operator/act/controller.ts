@@ -20,7 +20,7 @@ import { reconcile } from '../reconcile/reconcile.ts';
 import { stableJson } from '../resources/content-hash.ts';
 import { carryOut } from './carry-out.ts';
 import { ClusterMemory } from './cluster-memory.ts';
-import { forgetCluster, reportCluster } from './cluster-metrics.ts';
+import { forgetCluster, isReported, reportCluster } from './cluster-metrics.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { isLasting, Refusals } from './refusal.ts';
 import { writeStatus } from './write-status.ts';
@@ -85,9 +85,11 @@ export class Controller {
     const seen = await observeCluster(cluster, recall, observers).catch(postponed);
     if (seen === undefined) return stillAskingMs;
     const decision = reconcile(seen, runtime.clock.now());
-    this.#report(cluster, decision);
+    const isNews = canonical(cluster.status ?? {}) !== canonical(decision.status);
+    this.#report(cluster, decision, isNews);
     // First what is going on, then the step itself: another instance must find the record of what was begun.
-    if (!isRelease(decision.action)) await this.#writeStatus(cluster, decision.status);
+    if (isNews && !isRelease(decision.action))
+      await writeStatus(cluster, decision.status, this.#options);
     const wasDone =
       decision.action === undefined || (await this.#act(decision.action, seen, memory));
     if (wasDone) for (const event of decision.events) await this.#events.record(cluster, event);
@@ -171,14 +173,10 @@ export class Controller {
     });
   }
 
-  async #writeStatus(cluster: ClusterObject, status: ClusterStatus): Promise<void> {
-    if (canonical(cluster.status ?? {}) === canonical(status)) return;
-    await writeStatus(cluster, status, this.#options);
-  }
-
-  #report(cluster: ClusterObject, { action, status }: Decision): void {
+  #report(cluster: ClusterObject, { action, status }: Decision, isNews: boolean): void {
     const { metrics, log, runtime } = this.#options;
-    reportCluster(metrics, cluster, status, runtime.clock.now());
+    if (isNews || !isReported(metrics, cluster))
+      reportCluster(metrics, cluster, status, runtime.clock.now());
     if (action === undefined) return;
     log.info(
       {

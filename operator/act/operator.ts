@@ -54,6 +54,11 @@ const optionalKinds = [
   ...monitorKinds,
 ] as const satisfies readonly KindName[];
 
+/** To each member. */
+const questionsOfLook = 2;
+/** Of looks at Clusters at rest; beside them each leader is asked (`LeaderWatch`), and what happens is told by watches. */
+const questionsPerSecond = 50;
+
 /** Counted from the start, so that a rate can be taken of them before the first failure. */
 const failureCounters = [
   ['controller_runtime_reconcile_errors_total', 'Looks that failed'],
@@ -81,9 +86,11 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    for (const kind of ['Cluster', ...ownKinds] as const) this.#caches.set(kind, new ObjectCache());
     for (const kind of [...ownedKinds, ...optionalKinds])
       this.#caches.set(kind, new ObjectCache({ isCompact: true }));
+    // What is read of a certificate is remembered by the object that holds it.
+    for (const kind of ['Cluster', 'Secret', ...ownKinds] as const)
+      this.#caches.set(kind, new ObjectCache());
     this.#caches.set('Pod', new ObjectCache({ isCompact: true, project: projectPod }));
     this.#caches.set('Node', new ObjectCache({ project: projectNode }));
     const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
@@ -289,7 +296,14 @@ export class Operator {
       return;
     }
     const spreadMs = resyncMs * (0.8 + 0.4 * runtime.random.fraction());
-    this.#queue.addAfter(key, Math.min(afterMs ?? pollMs, pollMs, spreadMs));
+    const restMs = Math.min(this.#restMs(), spreadMs);
+    this.#queue.addAfter(key, Math.min(afterMs ?? restMs, restMs));
+  }
+
+  /** Between looks at a Cluster where nothing happens: the more members there are, the longer, so that few are asked a second. */
+  #restMs(): number {
+    const members = this.#caches.get('Pod')?.size ?? 0;
+    return Math.max(this.#options.pollMs, (members * questionsOfLook * 1000) / questionsPerSecond);
   }
 
   #lookAtCluster(namespace: string, name: string): Promise<number | undefined> {

@@ -45,6 +45,10 @@ export class Metrics {
     this.#family(name, 'counter', help).values.set(labelText(labels), value);
   }
 
+  has(name: string, labels: Labels): boolean {
+    return this.#families.get(name)?.values.has(labelText(labels)) === true;
+  }
+
   /** Forgets all values whose labels begin with these, such as those of a Cluster that is gone. */
   removeAll(name: string, labels: Labels): void {
     const family = this.#families.get(name);

@@ -39,6 +39,10 @@ export class ObjectCache {
     this.#isCompact = isCompact;
   }
 
+  get size(): number {
+    return this.#objects.size;
+  }
+
   get(namespace: string | undefined, name: string): KubernetesObject | undefined {
     const held = this.#objects.get(keyOf(namespace, name));
     return held && objectOf(held);
