@@ -15,6 +15,12 @@ interface Known {
   count: number;
 }
 
+/** Of more than are remembered: objects come and go for years. */
+function dropOldest(map: Map<string, unknown>): void {
+  const [oldest] = map.keys();
+  if (map.size > knownMax && oldest !== undefined) map.delete(oldest);
+}
+
 /**
  * Events about objects of ours. The same note again within five minutes counts up the one that is there; more than a burst of different
  * ones waits for the next five minutes. Losing an event is no failure.
@@ -60,7 +66,9 @@ export class EventRecorder {
         ? { sinceMs: now, count: 0 }
         : present;
     burst.count++;
+    this.#bursts.delete(uid);
     this.#bursts.set(uid, burst);
+    dropOldest(this.#bursts);
     return burst.count <= burstMax;
   }
 
@@ -86,8 +94,7 @@ export class EventRecorder {
       type: event.type,
     } as KubernetesObject);
     this.#known.set(key, { name: eventName, atMs: now, count: 1 });
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > knownMax && oldest !== undefined) this.#known.delete(oldest);
+    dropOldest(this.#known);
   }
 
   async #repeat(object: KubernetesObject, known: Known, now: number): Promise<void> {
