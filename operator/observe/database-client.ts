@@ -109,9 +109,13 @@ export class DatabaseClient {
   }
 
   /** What it says of its group; undefined when it could not be asked, has no group or has not begun. */
-  async group(member: Member, password: string): Promise<RaftAnswer | undefined> {
+  async group(
+    member: Member,
+    password: string,
+    timeoutMs: number = timeoutsMs.group,
+  ): Promise<RaftAnswer | undefined> {
     try {
-      const request = { method: 'GET', path: clusterPath, timeoutMs: timeoutsMs.group } as const;
+      const request = { method: 'GET', path: clusterPath, timeoutMs } as const;
       return parseRaftAnswer(await this.#call(member, password, request));
     } catch (error) {
       if (error instanceof MemberError || error instanceof SyntaxError) return undefined;

@@ -12,6 +12,8 @@ import type { Reach } from './member-address.ts';
 
 const tickMs = 1000;
 const requestsPerTickMax = 50;
+/** One on a node that has just been lost says nothing over a connection that is open: others may lead by then. */
+const answerMs = 1000;
 
 interface Known {
   readonly member: Member;
@@ -87,7 +89,7 @@ export class LeaderWatch {
   async #ask(key: string, known: Known): Promise<void> {
     known.isAsking = true;
     const answer = await this.#options.databases
-      .group(known.member, known.password)
+      .group(known.member, known.password, answerMs)
       .catch(() => undefined);
     const now = this.#known.get(key);
     if (now !== undefined) now.isAsking = false;

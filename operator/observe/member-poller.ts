@@ -7,11 +7,13 @@ import type { DatabaseClient, Member } from './database-client.ts';
  * Members are asked beside the looks. A look begins a question to each member, waits a moment for the answers, and goes on with
  * what was last said when one does not come; an answer that comes late and says something else asks for another look. So a member
  * that hangs costs its own Cluster a moment and the others nothing. That nothing was said yet is no answer: a look that has nothing
- * to go on with ends (`StillAsking`) and comes again with the answer, or when the member has failed to give one.
+ * to go on with ends (`StillAsking`) and comes again with the answer, or a second later, when none counts as none.
  */
 
 /** So long a look waits; a member on the same network answers within a few milliseconds. */
 const patienceMs = 50;
+/** Whoever has not answered by then does not answer, for looks; the question itself may take longer. */
+const silenceMs = 1000;
 /** What is older is no reason for anything (operator.md 7.2 rule 5). */
 const validMs = 10_000;
 /** Together with what `LeaderWatch` asks, 200 a second. */
@@ -35,6 +37,8 @@ interface Entry {
   /** Of the monotonic clock; undefined: it was never answered. */
   atMs: number | undefined;
   pending: Promise<void> | undefined;
+  /** When the question that is pending was asked. */
+  askedMs: number;
   /** What a look that did not wait went on with. */
   used: string | undefined;
   /** The look that asked ended without it, and comes again for it. */
@@ -97,12 +101,14 @@ export class MemberPoller {
     }
     if (entry.pending !== undefined && (await this.#comesInTime(entry.pending)))
       return entry.answer as T | undefined;
-    if (!this.#isValid(entry)) {
+    const known = this.#isValid(entry) ? (entry.answer as T | undefined) : undefined;
+    const isYoung = this.#now() - entry.askedMs < silenceMs;
+    if (!this.#isValid(entry) && isYoung) {
       entry.used = nothing;
       throw new StillAsking();
     }
-    entry.used = digestOf(entry.answer);
-    return entry.answer as T | undefined;
+    entry.used = digestOf(known);
+    return known;
   }
 
   #isValid({ atMs }: Entry): boolean {
@@ -110,7 +116,12 @@ export class MemberPoller {
   }
 
   #begin<T>(entry: Entry, ask: () => Promise<T | undefined>, onLate: () => void): void {
+    entry.askedMs = this.#now();
+    const silent = this.#options.runtime.timers.after(silenceMs, () => {
+      if (entry.used === nothing) onLate();
+    });
     const done = (answer: T | undefined) => {
+      silent();
       entry.answer = answer;
       entry.atMs = this.#now();
       entry.pending = undefined;
@@ -154,6 +165,7 @@ export class MemberPoller {
       answer: undefined,
       atMs: undefined,
       pending: undefined,
+      askedMs: 0,
       used: undefined,
       isUnread: false,
     };
