@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Json, startMcp } from './mcp-fixture.ts';
 
@@ -136,6 +139,54 @@ test('upserts keep one vertex and one edge, whoever calls how often', async (con
     ({ json, text }) => (json['records'] as Json[] | undefined)?.[0]?.['@rid'] ?? text,
   );
   assert.equal(new Set(rids).size, 1, String(rids));
+});
+
+test('match keys of different kinds are different vertices', async (context) => {
+  const { tool, configure, data } = await startMcp(context);
+  await configure({ allowInsert: true, allowUpdate: true });
+  const idOf = async (k: unknown, typeName = 'Thing') => {
+    const given = { database: 'test', typeName, matchKeys: { k } };
+    const { json, text } = await tool('upsert_entity', given);
+    return (json['records'] as Json[] | undefined)?.[0]?.['@rid'] ?? text;
+  };
+  // SQL takes some of these for equal.
+  const kinds = [true, false, 7, '7', 1, '1', 'true', 0, '', 1.5, '1.5', 'Ada', ' 7', '1e1', 10];
+  const ids: unknown[] = [];
+  for (const k of kinds) ids.push(await idOf(k));
+  assert.equal(new Set(ids).size, kinds.length, String(ids));
+  for (const [at, k] of kinds.entries()) assert.equal(await idOf(k), ids[at], JSON.stringify(k));
+  // What a declared type makes one value of stays one.
+  await data.run('CREATE VERTEX TYPE Base');
+  await data.run('CREATE PROPERTY Base.k LONG');
+  await data.run('CREATE VERTEX TYPE Sub EXTENDS Base');
+  assert.equal(await idOf('5', 'Sub'), await idOf(5, 'Sub'));
+});
+
+test('a file of the server is read with allowAdmin alone, by query too', async (context) => {
+  const { tool, configure } = await startMcp(context);
+  const folder = mkdtempSync(join(tmpdir(), 'polyad-mcp-csv-'));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'a.csv'), 'a\nb\n');
+  const text = `LOAD CSV FROM 'file://${folder}/a.csv' AS row RETURN row`;
+  const refused = 'Admin operations are not allowed by MCP configuration';
+  const calls = [
+    ['query', { query: text }],
+    ['execute_command', { command: text }],
+  ] as const;
+  const saidTo = async () => {
+    const said: unknown[] = [];
+    for (const [name, given] of calls) {
+      const asked = { database: 'test', language: 'cypher', ...given };
+      const { isError, text: message, json } = await tool(name, asked);
+      said.push(isError ? message : json['count']);
+    }
+    return said;
+  };
+  assert.deepEqual(await saidTo(), [refused, refused]);
+  await configure({ allowAdmin: true });
+  assert.deepEqual(await saidTo(), [2, 2]);
+  await configure({ databases: { test: { allowAdmin: false } } });
+  assert.deepEqual(await saidTo(), [refused, refused]);
 });
 
 test('samples, schema, status and settings', async (context) => {

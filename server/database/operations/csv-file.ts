@@ -60,6 +60,7 @@ export class CsvFile implements RowFile {
   #isEnded = false;
   #failure: { readonly error: unknown } | undefined;
   #wait: Wait | undefined;
+  #refusal: unknown;
 
   constructor(order: Order, surroundings: Surroundings) {
     this.#order = order;
@@ -101,9 +102,10 @@ export class CsvFile implements RowFile {
     if (this.#isEnded || this.#failure !== undefined) await this.#dispose();
   }
 
-  /** What the system says of a file is told by its name. */
+  /** What the system says of a file is told by its name; who may not read it is told no more than that. */
   #told(error: unknown): unknown {
     if (error instanceof DatabaseError || !(error instanceof Error)) return error;
+    if (error === this.#refusal) return error;
     const { code = error.message } = error as NodeJS.ErrnoException;
     return new DatabaseError('CommandExecution', `cannot read '${this.name}': ${code}`, {
       cause: error,
@@ -134,6 +136,16 @@ export class CsvFile implements RowFile {
     yield numbered(reader.end());
   }
 
+  /** Whoever judges the statement refuses with an error of its own. */
+  #requireFiles(requireFiles: () => void): void {
+    try {
+      requireFiles();
+    } catch (error) {
+      this.#refusal = error;
+      throw error;
+    }
+  }
+
   #opened(): Promise<SourceFile> {
     const { settings, paths } = this.#surroundings;
     const { url, requireFiles } = this.#order;
@@ -142,7 +154,7 @@ export class CsvFile implements RowFile {
     if (isRemote) requireAllowed(settings, loadCsvAllowRemoteUrls);
     else if (scheme === 'file') {
       requireAllowed(settings, loadCsvAllowFileUrls);
-      requireFiles();
+      this.#requireFiles(requireFiles);
     } else throw new DatabaseError('Forbidden', `LOAD CSV reads no '${scheme}:'`);
     const directory = settings.get(loadCsvImportDirectory);
     return openSource(url, {

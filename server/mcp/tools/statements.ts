@@ -1,3 +1,4 @@
+import type { Effect } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { concatenated } from '../protocol/long-json.ts';
 import type { Arguments } from './arguments.ts';
@@ -49,9 +50,13 @@ export const query: Tool = {
   needs: ['allowReads'],
   run: async (call) => {
     const statement = statementOf(call.arguments, 'query');
-    call.server.policy.requireDatabase(call.caller.principal, statement.database, ['allowReads']);
+    const { database } = statement;
+    const { policy } = call.server;
+    policy.requireDatabase(call.caller.principal, database, ['allowReads']);
+    // A read may be of files of the server, which is administration.
+    const judge = (effects: ReadonlySet<Effect>) => policy.judge(database, effects);
     try {
-      const { json, count, told } = await jsonRows(call, { ...statement, mustRead: true });
+      const { json, count, told } = await jsonRows(call, { ...statement, mustRead: true, judge });
       return concatenated('{"records":', json, `,"count":${count}${told}}`);
     } catch (error) {
       if (error instanceof DatabaseError && error.code === 'NotIdempotent')

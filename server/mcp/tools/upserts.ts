@@ -1,8 +1,9 @@
 import type { Value, ValueMap } from '#core/value/value.ts';
-import { schemaTypes } from '../content/schema-document.ts';
+import { type SchemaType, schemaTypes } from '../content/schema-document.ts';
 import { isObject } from '../protocol/json-rpc.ts';
 import { concatenated, type Pieces } from '../protocol/long-json.ts';
 import { type Arguments, quotedName } from './arguments.ts';
+import { kindParameters, MatchKey } from './match-key.ts';
 import { jsonRows, parametersOf } from './statement-rows.ts';
 import { ToolFailure } from './tool-failure.ts';
 import { addsOnce, databaseArgument, objectSchema, type Tool, type ToolCall } from './tool.ts';
@@ -38,8 +39,8 @@ export const upsertEntity: Tool = {
     const vertex = script.vertex(typeName, matchKeysOf(given, 'matchKeys'), 'typeName');
     script.update(vertex, given.object('setProperties'));
     call.server.policy.requireDatabase(call.caller.principal, database, needed);
-    await requireTypes(call, database, [{ name: typeName, category: 'vertex' }]);
-    return script.run(call, database, vertex);
+    const types = await requireTypes(call, database, [{ name: typeName, category: 'vertex' }]);
+    return script.run(call, database, { result: vertex, types });
   },
 };
 
@@ -73,12 +74,12 @@ export const upsertRelationship: Tool = {
     const edge = script.edge(relType, { from, to });
     script.update(edge, given.object('relProperties'));
     call.server.policy.requireDatabase(call.caller.principal, database, needed);
-    await requireTypes(call, database, [
+    const types = await requireTypes(call, database, [
       { name: fromType, category: 'vertex' },
       { name: toType, category: 'vertex' },
       { name: relType, category: 'edge' },
     ]);
-    return script.run(call, database, edge);
+    return script.run(call, database, { result: edge, types });
   },
 };
 
@@ -99,10 +100,16 @@ function requireAssignable(name: string): void {
     throw new ToolFailure(`'${name.slice(0, 60)}' is a system attribute and cannot be assigned`);
 }
 
+/** A kind costs 20 microseconds to ask for; nobody tells things apart by the kinds of so many values. */
+const keysByKindMax = 64;
+
+/** Properties that a type has, those of its supertypes, too. */
+type Declared = (type: string) => ReadonlySet<string>;
+
 /** Steps of one script: each result stands in a variable. */
 class UpsertScript {
-  readonly #steps: string[] = [];
-  readonly #parameters = new Map<string, Value>();
+  readonly #steps: ((declared: Declared) => string)[] = [];
+  readonly #parameters = new Map<string, Value>(kindParameters);
   #variables = 0;
 
   /** Finds or makes vertices. @returns the variable that holds them */
@@ -111,9 +118,23 @@ class UpsertScript {
     const variable = this.#variable();
     for (const key of matchKeys.keys()) requireAssignable(key);
     const content = this.#parameter(matchKeys);
+    const keys = [...matchKeys].map(([key, value], at) => {
+      const isToldByKind = at < keysByKindMax;
+      return new MatchKey({
+        property: key,
+        value,
+        parameter: this.#parameter(value),
+        isToldByKind,
+      });
+    });
     this.#steps.push(
-      `LET ${variable} = SELECT FROM ${name} WHERE ${this.#conditions(matchKeys).join(' AND ')}`,
-      `IF (${variable}.size() = 0) { LET ${variable} = CREATE VERTEX ${name} CONTENT :${content}; }`,
+      (declared) => {
+        const properties = declared(type);
+        const conditions = keys.map((key) => key.condition(properties)).join(' AND ');
+        return `LET ${variable} = SELECT FROM ${name} WHERE ${conditions}`;
+      },
+      () =>
+        `IF (${variable}.size() = 0) { LET ${variable} = CREATE VERTEX ${name} CONTENT :${content}; }`,
     );
     return variable;
   }
@@ -124,7 +145,8 @@ class UpsertScript {
     const name = quotedName(type, 'relType');
     const one = (vertices: string) => `(SELECT FROM ${vertices} LIMIT 1)`;
     this.#steps.push(
-      `LET ${variable} = CREATE EDGE ${name} FROM ${one(ends.from)} TO ${one(ends.to)} IF NOT EXISTS`,
+      () =>
+        `LET ${variable} = CREATE EDGE ${name} FROM ${one(ends.from)} TO ${one(ends.to)} IF NOT EXISTS`,
     );
     return variable;
   }
@@ -134,14 +156,19 @@ class UpsertScript {
     for (const name of properties.keys()) requireAssignable(name);
     // As one value: thousands of assignments are long to read, to plan and to judge.
     const parameter = this.#parameter(properties);
-    this.#steps.push(`LET ${variable} = UPDATE ${variable} MERGE :${parameter} RETURN AFTER`);
+    this.#steps.push(() => `LET ${variable} = UPDATE ${variable} MERGE :${parameter} RETURN AFTER`);
   }
 
-  async run(call: ToolCall, database: string, result: string): Promise<Pieces> {
+  async run(
+    call: ToolCall,
+    database: string,
+    { result, types }: { readonly result: string; readonly types: readonly SchemaType[] },
+  ): Promise<Pieces> {
+    const steps = this.#steps.map((step) => step((type) => propertiesOf(type, types)));
     const { json, count } = await jsonRows(call, {
       database,
       language: 'sqlscript',
-      text: `${this.#steps.join(';\n')};\nRETURN ${result};`,
+      text: `${steps.join(';\n')};\nRETURN ${result};`,
       parameters: parametersOf(this.#parameters),
       mustRead: false,
       rowCountMax: 1,
@@ -154,18 +181,22 @@ class UpsertScript {
     return `$found${this.#variables}`;
   }
 
-  #conditions(values: ValueMap): readonly string[] {
-    return [...values].map(([key, value]) => {
-      const parameter = this.#parameter(value);
-      return `${quotedName(key, key.slice(0, 60))} = :${parameter}`;
-    });
-  }
-
   #parameter(value: Value): string {
     const name = `p${this.#parameters.size}`;
     this.#parameters.set(name, value);
     return name;
   }
+}
+
+function propertiesOf(type: string, types: readonly SchemaType[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  const open = [type];
+  for (const name of open) {
+    const known = types.find((one) => one.name === name);
+    for (const property of known?.properties ?? []) names.add(String(property.get('name')));
+    for (const parent of known?.parentTypes ?? []) if (!open.includes(parent)) open.push(parent);
+  }
+  return names;
 }
 
 function shown(category: string): string {
@@ -177,7 +208,7 @@ async function requireTypes(
   call: ToolCall,
   database: string,
   wanted: readonly { readonly name: string; readonly category: 'vertex' | 'edge' }[],
-): Promise<void> {
+): Promise<readonly SchemaType[]> {
   const types = await schemaTypes(call, database);
   for (const { name, category } of wanted) {
     const type = types.find((known) => known.name === name);
@@ -195,4 +226,5 @@ async function requireTypes(
       rowCountMax: 1,
     });
   }
+  return types;
 }
