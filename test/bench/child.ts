@@ -46,8 +46,14 @@ export async function stopChild(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Resident set of a process in megabytes (Linux). */
-export function residentMegabytes(processId: number, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+/**
+ * Resident set of a process in megabytes (Linux), now or at its highest; or its two parts now: what it has for itself, and pages of
+ * files that it maps, which the kernel takes back when somebody needs them.
+ */
+export function residentMegabytes(
+  processId: number,
+  field: 'VmRSS' | 'VmHWM' | 'RssAnon' | 'RssFile' = 'VmRSS',
+): number {
   const status = readFileSync(`/proc/${processId}/status`, 'utf8');
   return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? Number.NaN) / 1024;
 }

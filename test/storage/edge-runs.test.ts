@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { DatabaseError } from '#core/errors.ts';
 import { type BucketId, type LogIndex, makeRid, type Rid } from '#core/value/rid.ts';
 import type { StorageSnapshot } from '#storage/engine.ts';
 import { decodeEdgeRuns, edgeRunsName } from '#storage/format/edge-runs.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import { LmdbReader } from '#storage/lmdb-reader.ts';
+import { smallDisk } from '#test/support/small-disk.ts';
 import {
   knowsBucket,
   knowsType,
@@ -118,14 +122,14 @@ class Loaded {
       const mixed = (Math.imul(i + seed * 7919, 2654435761) >>> 8) % personCount;
       from[i] = vertex(i % 4 === 0 ? 7 : mixed - (mixed % 3));
       to[i] = vertex((mixed * 31 + i) % personCount);
-      const edge = makeRid(knowsBucket, this.#nextEdge + i);
-      this.expected.add(edge, from[i] as Rid, to[i] as Rid);
     }
     const position = this.#nextEdge;
     const rows = { type: knowsType, bucket: knowsBucket, position, count, from, to, both: true };
     bulk.addEdgeRows(knows, { ...rows, values: [] });
     this.#nextEdge += count;
     await bulk.flush(this.#position);
+    for (let i = 0; i < count; i += 1)
+      this.expected.add(makeRid(knowsBucket, position + i), from[i] as Rid, to[i] as Rid);
   }
 
   /** By a transaction. */
@@ -250,8 +254,11 @@ test('a merge that is stopped goes on where it was', async (context) => {
   const { timers } = heldTimers();
   const loaded = new Loaded(temporaryDirectory(context), { timers });
   await loaded.addPersons();
-  for (let seed = 1; seed <= 3; seed += 1) await loaded.load(60_000, { seed });
-  const merging = loaded.engine.mergeEdgeRuns();
+  for (let seed = 1; seed <= 3; seed += 1) await loaded.load(110_000, { seed });
+  const { engine } = loaded;
+  const before = engine.flushCount();
+  const merging = engine.mergeEdgeRuns();
+  while (engine.flushCount() === before) await turnTimers.yield();
   await loaded.reopen();
   await merging;
   assert.equal(loaded.waiting, 3);
@@ -316,4 +323,34 @@ test('a load that is not followed, and the first of a log that is, go into lists
   assert.equal(loaded.waiting, 0);
   loaded.require();
   await loaded.engine.close();
+});
+
+test('a load meets a full disk: it leaves whole commits, which are merged when there is space', async (context) => {
+  const disk = smallDisk(context, 40 * 1024 * 1024);
+  if (disk === undefined) return context.skip('no file system can be mounted here');
+  const complaints = context.mock.method(console, 'error', () => {});
+  const { timers } = heldTimers();
+  const loaded = new Loaded(join(disk, 'database'), { timers });
+  await loaded.addPersons();
+  const ballast = join(disk, 'ballast');
+  writeFileSync(ballast, Buffer.alloc(12 * 1024 * 1024));
+  let refusal: unknown;
+  for (let seed = 1; refusal === undefined && seed < 14; seed += 1)
+    refusal = await loaded.load(33_000, { seed }).catch((error: unknown) => error);
+  assert.ok(refusal instanceof DatabaseError);
+  assert.equal(refusal.code, 'Internal');
+  assert.match(refusal.message, /takes changes again when there is space.*ENOSPC/);
+  assert.ok(loaded.waiting > 0);
+  loaded.require();
+  await loaded.engine.mergeEdgeRuns();
+  loaded.require();
+  rmSync(ballast);
+  await loaded.addEdge(vertex(1), vertex(2)).catch(() => loaded.addEdge(vertex(1), vertex(2)));
+  await loaded.engine.mergeEdgeRuns();
+  assert.equal(loaded.waiting, 0);
+  loaded.require();
+  await loaded.reopen();
+  loaded.require();
+  await loaded.engine.close();
+  complaints.mock.restore();
 });
