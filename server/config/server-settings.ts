@@ -116,10 +116,11 @@ export const serverPlugins = textSetting('server.plugins', {
   reload: 'restart',
 });
 export const serverReadThreads = integerSetting('server.readThreads', {
-  default: 0,
+  default: -1,
+  min: -1,
   max: 64,
   description:
-    'Threads for long reading statements beside the main one; started when they are needed',
+    'Threads for long reading statements beside the main one, started when they are needed; -1 means one less than processors, and no more than the container has memory for',
   reload: 'restart',
 });
 export const serverReadThreadMinWork = integerSetting('server.readThreadMinWork', {

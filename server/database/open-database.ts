@@ -5,7 +5,6 @@ import {
   serverMaxSnapshotAge,
   serverReadThreadCacheSize,
   serverReadThreadMinWork,
-  serverReadThreads,
 } from '#config/server-settings.ts';
 import {
   maxNameLength,
@@ -105,7 +104,7 @@ function databaseThreads(
     database: {
       name,
       directory,
-      cacheBytes: settings.get(serverReadThreadCacheSize) / settings.get(serverReadThreads),
+      cacheBytes: settings.get(serverReadThreadCacheSize) / threads.countMax,
       mapSizeBytes: settings.get(storageMapSize),
       readersMax: settings.get(storageMaxReaders),
     },

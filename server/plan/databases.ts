@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { Settings } from '#config/effective-settings.ts';
@@ -34,6 +35,7 @@ export function databasesOn(
     unopenable: (reason, database) => events.report('CRITICAL', 'Database', reason, database),
     directory: paths.databases,
     settings,
+    processorCount: availableParallelism(),
     runtime: systemRuntime,
     log,
     authorizer: security.authorizer,

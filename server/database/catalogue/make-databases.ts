@@ -43,7 +43,7 @@ import type { DatabaseCounters, DatabaseHandle } from '../session.ts';
 import { TransactionSessions } from '../session/sessions.ts';
 import { KeyValueStore } from '../key-value/key-value-store.ts';
 import { type SlowStatementReport, StatementMeter } from '../statement/meter.ts';
-import { makeThreads, threadMemory } from '../threads/make-threads.ts';
+import { makeThreads, readThreadCount, threadMemory } from '../threads/make-threads.ts';
 import type { ReaderThreads } from '../threads/reader-threads.ts';
 
 export interface ServerDatabasesOptions {
@@ -59,6 +59,8 @@ export interface ServerDatabasesOptions {
   readonly heapBytesMax: number;
   /** Of the process, where it has a limit. */
   readonly container?: ContainerMemory | undefined;
+  /** Those that this process may use; absent: one. */
+  readonly processorCount?: number;
   /** The program of a reader thread; absent: there are none. */
   readonly readerScript?: URL | undefined;
   /** Where backups and exports go; below `directory` when absent. */
@@ -219,7 +221,9 @@ function makeMemory(
   active: ActiveStatements,
 ): { readonly memory: ServerMemory; readonly threads: ReaderThreads | undefined } {
   const { settings, container } = options;
-  const held = threadMemory(settings);
+  const { processorCount = 1 } = options;
+  const containerBytes = container?.limitBytes;
+  const held = threadMemory(readThreadCount(settings, { processorCount, containerBytes }));
   const memory = new ServerMemory({
     bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
     threads: held,

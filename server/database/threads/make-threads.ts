@@ -7,9 +7,30 @@ import type { ActiveStatements } from '../bounds/active-statements.ts';
 import type { ContainerMemory, ThreadMemory } from '../bounds/memory-accounts.ts';
 import { ReaderThreads } from './reader-threads.ts';
 
+/**
+ * Of a container's memory, for the main thread and each reader thread: a thread has a heap and caches of its own, and whatever all
+ * statements may hold may be held by those in one thread.
+ */
+const bytesPerThread = 1024 ** 3;
+
+/** More are to be asked for. */
+const defaultMax = 64;
+
+/** How many reader threads there are at most: what setting `server.readThreads` says, or what the machine has room for. */
+export function readThreadCount(
+  settings: Settings,
+  room: { readonly processorCount: number; readonly containerBytes: number | undefined },
+): number {
+  const asked = settings.get(serverReadThreads);
+  if (asked >= 0) return asked;
+  const { processorCount, containerBytes = Number.POSITIVE_INFINITY } = room;
+  const threadCount = Math.min(processorCount, Math.floor(containerBytes / bytesPerThread));
+  return Math.min(defaultMax, Math.max(0, threadCount - 1));
+}
+
 /** Counts of memory for the main thread, whose place is the first, and for each reader thread. */
-export function threadMemory(settings: Settings): ThreadMemory {
-  const places = 1 + settings.get(serverReadThreads);
+export function threadMemory(readThreadCount: number): ThreadMemory {
+  const places = 1 + readThreadCount;
   const bytes = places * Float64Array.BYTES_PER_ELEMENT;
   return { held: new Float64Array(new SharedArrayBuffer(bytes)), own: 0 };
 }
@@ -29,7 +50,7 @@ export function makeThreads(options: {
   readonly bytesMax: number;
 }): ReaderThreads | undefined {
   const { settings, readerScript, container, held, active } = options;
-  const countMax = settings.get(serverReadThreads);
+  const countMax = held.held.length - 1;
   if (readerScript === undefined || countMax === 0) return undefined;
   return new ReaderThreads({
     countMax,

@@ -16,7 +16,7 @@ import type { MovedRows } from './moved-rows.ts';
 const idleMsMax = 60_000;
 
 export interface ReaderThreadsOptions {
-  /** Threads at most; 0: none. */
+  /** Threads at most. */
   readonly countMax: number;
   /** The program of a thread. */
   readonly script: URL;
@@ -126,6 +126,11 @@ export class ReaderThreads {
   /** For a database that is opened. */
   newKey(): number {
     return this.#nextKey++;
+  }
+
+  /** Threads at most. */
+  get countMax(): number {
+    return this.#options.countMax;
   }
 
   /** Threads that are there, starting ones too. */

@@ -15,8 +15,9 @@ const clientCount = 8;
 /** The nine counts of LSQB over HTTP: eight clients at once against one alone, and what others feel meanwhile. */
 export async function benchAnalytics(rounds: number): Promise<Comparison[]> {
   const rootPath = mkdtempSync(join(tmpdir(), 'polyad-bench-'));
-  const readThreads = process.env['BENCH_READ_THREADS'] ?? '1';
-  const settings = { 'service.server.readThreads': readThreads };
+  const readThreads = process.env['BENCH_READ_THREADS'];
+  const settings: Record<string, string> =
+    readThreads === undefined ? {} : { 'service.server.readThreads': readThreads };
   const server = await startServer({ rootPath, rootPassword: password, settings });
   const client = new HttpClient(server.port, 'root', password);
   try {
