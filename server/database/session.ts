@@ -79,8 +79,8 @@ export interface RunOptions {
 export interface ResultStream {
   readonly shape: ResultShape;
   readonly isReadOnly: boolean;
-  /** Called once, when the result is closed or has failed. */
-  whenClosed?: (() => void) | undefined;
+  /** Called once, when the result is closed or has failed, with the error then. */
+  whenClosed?: ((error: unknown) => void) | undefined;
   /** The LIMIT that the statement itself has; known before the first batch (http-api.md 6.3). */
   readonly statementLimit: number | undefined;
   /** For serializers that follow links (`graph`, `studio`); valid until `close`, sees what the statement saw or wrote. */

@@ -97,9 +97,10 @@ export class StatementMeter {
     const returnedMs = this.#clock.monotonicMs();
     if (result.complete !== undefined) this.#observe(begun, result, returnedMs - startedMs);
     if (recorded !== undefined || result.complete === undefined)
-      result.whenClosed = () => {
+      result.whenClosed = (error) => {
         const closedMs = this.#clock.monotonicMs();
-        if (result.complete === undefined) this.#observe(begun, result, closedMs - startedMs);
+        if (error !== undefined) this.#failed(error, begun);
+        else if (result.complete === undefined) this.#observe(begun, result, closedMs - startedMs);
         recorded?.ended({
           startedMs,
           returnedMs,

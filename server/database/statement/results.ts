@@ -79,7 +79,7 @@ export interface ResultFacts {
 export class FinishedResult implements ResultStream {
   readonly shape: ResultShape;
   readonly isReadOnly: boolean;
-  whenClosed: (() => void) | undefined = undefined;
+  whenClosed: ((error: unknown) => void) | undefined = undefined;
   readonly statementLimit: number | undefined;
   readonly complete: ResultBatch;
   readonly #facts: ResultFacts;
@@ -132,7 +132,7 @@ export class FinishedResult implements ResultStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#release(undefined);
-    this.whenClosed?.();
+    this.whenClosed?.(undefined);
   }
 
   summary(): ResultSummary {
@@ -150,7 +150,7 @@ export type MoveOn = (
 export class StreamingResult implements ResultStream {
   readonly shape: ResultShape;
   readonly isReadOnly: boolean;
-  whenClosed: (() => void) | undefined = undefined;
+  whenClosed: ((error: unknown) => void) | undefined = undefined;
   readonly statementLimit: number | undefined;
   readonly records: RecordLookup;
   readonly complete = undefined;
@@ -239,7 +239,7 @@ export class StreamingResult implements ResultStream {
     this.#first = undefined;
     this.#chosen?.close();
     this.#end(error);
-    this.whenClosed?.();
+    this.whenClosed?.(error);
   }
 }
 

@@ -179,6 +179,20 @@ async function requireNoPinnedState(of: TestDatabase): Promise<void> {
   assert(grown < 4 * 1024 * 1024, `the file has grown by ${grown} bytes`);
 }
 
+test('a statement that fails after its beginning counts as failed, wherever it runs', async () => {
+  const text = 'UNWIND range(1, 200000) AS n WITH n WHERE n > 199999 RETURN n / 0 AS x';
+  const failureCount = () => {
+    let sum = 0;
+    for (const [, count] of db.meter.failures.entries()) sum += count;
+    return sum;
+  };
+  for (const isHere of [true, false]) {
+    const before = failureCount();
+    await assert.rejects(askedRows(db, text, { ...cypher, isHere }), /zero/);
+    assert.equal(failureCount(), before + 1);
+  }
+});
+
 test('a time limit ends a statement in a thread', async () => {
   const asked = askedRows(db, endless, { ...cypher, options: { readTimeoutMs: 60 } });
   await assert.rejects(asked, { code: 'Timeout' });
