@@ -29,7 +29,7 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
     );
   // What analyzers alone may call, functions of the schema for one: their call is made below, after their rights were seen to.
   const found = name.startsWith('#') ? undefined : functions.scalar(name);
-  if (found === undefined) {
+  if (found === undefined || comesAfterLibraries(analysis, lower)) {
     if (functions.aggregate(name) !== undefined)
       throw analysis.fault(node.at, `aggregate function '${name}' is not allowed here`);
     return (
@@ -50,6 +50,18 @@ export function analyzeCall(analysis: Analysis, node: FunctionCall, env: Environ
   analysis.writeCount += 1;
   const called: Computed = { op: 'Constant', value: heuristic };
   return { op: 'Call', function: guidedPathCall, arguments: [called, ...all] };
+}
+
+/** Those of sql-functions.md 9. */
+const statelessNamespaces: ReadonlySet<string> = new Set(
+  'text math number date convert coll map agg util create node rel path'.split(' '),
+);
+
+/** A function of a library goes before a stateless one of the same name (sql-functions.md 0.2), `apoc.` always means the latter. */
+function comesAfterLibraries({ catalog }: Analysis, name: string): boolean {
+  const dot = name.indexOf('.');
+  if (dot < 0 || !statelessNamespaces.has(name.slice(0, dot))) return false;
+  return catalog.definitions.functionNamed(name) !== undefined;
 }
 
 /**
