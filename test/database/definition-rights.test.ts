@@ -105,3 +105,18 @@ test('scripting languages need the right for them before anything else is said',
   await db.run('DROP TRIGGER j');
   await db.run('DELETE FUNCTION j.f');
 });
+
+test('a command of Cypher on the schema asks for the right to it when there is nothing to do, too', async () => {
+  await db.run('CREATE VERTEX TYPE Stop');
+  await db.run('CREATE INDEX plain FOR (s:Stop) ON (s.n)', {}, {}, 'cypher');
+  await db.run('CREATE CONSTRAINT own FOR (s:Stop) REQUIRE s.id IS UNIQUE', {}, {}, 'cypher');
+  for (const text of [
+    'DROP INDEX missing IF EXISTS',
+    'DROP CONSTRAINT missing IF EXISTS',
+    'CREATE INDEX plain IF NOT EXISTS FOR (s:Stop) ON (s.n)',
+    'CREATE CONSTRAINT own IF NOT EXISTS FOR (s:Stop) REQUIRE s.id IS UNIQUE',
+  ]) {
+    await refused(till, text, 'cypher');
+    assert.deepEqual(await db.run(text, {}, {}, 'cypher'), [], text);
+  }
+});

@@ -40,12 +40,14 @@ export class MatchKey {
 
 /** Texts that numbers and booleans are equal to. */
 const words: ReadonlySet<string> = new Set(['', 'true', 'false', 'nan', 'infinity']);
+const wordLengthMax = 8;
 
 /** Undefined for a text that nothing but a text is equal to. */
 function kindOf(value: Value): string | undefined {
   if (typeof value === 'boolean') return "= 'BOOLEAN'";
   if (typeof value !== 'string') return 'IN :numbers';
   const text = value.trim();
-  const isAmbiguous = /^[-+.\d]/.test(text) || words.has(text.toLowerCase());
+  const isWord = text.length <= wordLengthMax && words.has(text.toLowerCase());
+  const isAmbiguous = isWord || /^[-+.\d]/.test(text);
   return isAmbiguous ? "= 'STRING'" : undefined;
 }

@@ -75,7 +75,7 @@ function createIndex(compiler: Compiler, command: CommandOf<'createIndex'>): Log
   const named = name === undefined ? undefined : catalog.indexNamed(name);
   const same = named ?? sameIndex(catalog, type, properties, { isUnique: false, kind });
   if (same !== undefined) {
-    if (command.ifNotExists) return nothing;
+    if (command.ifNotExists) return nothing(compiler);
     throw new DatabaseError('Schema', `Index '${same.name}' already exists`);
   }
   const first = typeChanges(catalog, command);

@@ -42,7 +42,7 @@ function uniqueConstraint(compiler: Compiler, command: Create): LogicalPlan {
   const { name, type, properties, rule } = command;
   const known = sameIndex(catalog, type, properties, { isUnique: true });
   const isThere = known !== undefined || (name !== undefined && catalog.indexNamed(name)?.unique);
-  if (isThere === true && command.ifNotExists) return nothing;
+  if (isThere === true && command.ifNotExists) return nothing(compiler);
   if (known !== undefined) throw exists(known.name);
   const plain = sameIndex(catalog, type, properties, { isUnique: false });
   const first: SchemaChange[] = [...typeChanges(catalog, command)];
@@ -106,7 +106,7 @@ function notNullConstraint(compiler: Compiler, command: Create, property: string
   const { name, type, ifNotExists } = command;
   const known = propertyOf(catalog, type, property);
   if (known?.mandatory === true) {
-    if (ifNotExists) return nothing;
+    if (ifNotExists) return nothing(compiler);
     throw exists(constraintName(catalog, known, 'existence'));
   }
   const written = name ?? `${type}.${property} NOT NULL`;
@@ -152,7 +152,7 @@ function typeConstraint(
   const known = propertyOf(catalog, type, property);
   const first: SchemaChange[] = [...typeChanges(catalog, command)];
   if (known !== undefined && known.type !== 'ANY') {
-    if (command.ifNotExists) return nothing;
+    if (command.ifNotExists) return nothing(compiler);
     throw exists(constraintName(catalog, known, 'type'));
   }
   requireFree(catalog, name);
@@ -214,7 +214,7 @@ export function dropConstraint(
   if (index?.unique === true) return dropUnique(compiler, command, index);
   const known = propertyConstraint(catalog, name);
   if (known !== undefined) return dropOnProperty(compiler, known);
-  if (ifExists) return nothing;
+  if (ifExists) return nothing(compiler);
   throw new DatabaseError('Schema', `Constraint '${name}' does not exist`);
 }
 

@@ -13,9 +13,6 @@ import type { Compiler } from './compiler.ts';
 export type CommandOf<Kind extends Command['kind']> = Extract<Command, { readonly kind: Kind }>;
 type AlterPlan = Extract<LogicalPlan, { readonly op: 'Alter' }>;
 
-/** A command that changes nothing. */
-export const nothing: LogicalPlan = { op: 'Argument' };
-
 /** One change of the schema, after those that it needs. */
 export function alteration(
   compiler: Compiler,
@@ -23,6 +20,12 @@ export function alteration(
   parts: Pick<AlterPlan, 'first' | 'counts'>,
 ): LogicalPlan {
   return { op: 'Alter', change, as: compiler.newSlot(), ...parts };
+}
+
+/** A command that finds nothing to do. It asks for the right that it would need otherwise, so it is a change, too. */
+export function nothing(compiler: Compiler): LogicalPlan {
+  // No index has this name.
+  return alteration(compiler, { kind: 'drop-index', name: '', ifExists: true }, {});
 }
 
 /** Makes the type when there is none. */
@@ -145,7 +148,7 @@ export function dropIndex(
   counts: 'indexesRemoved' | 'constraintsRemoved',
 ): LogicalPlan {
   const known = compiler.catalog.indexNamed(name);
-  if (ifExists && (known === undefined || !isShown(known))) return nothing;
+  if (ifExists && (known === undefined || !isShown(known))) return nothing(compiler);
   return alteration(compiler, { kind: 'drop-index', name, ifExists: false }, { counts });
 }
 
