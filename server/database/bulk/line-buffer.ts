@@ -3,6 +3,8 @@ import { allocateBytes, type Bytes, type Image, viewOf } from '#storage/format/b
 
 /** A line beyond takes longer than a slice. */
 const longLineBytes = 128 * 1024;
+/** A line that goes on is looked at again with each piece, as long as it is no longer; then whenever it is twice as long. */
+const lookedAtBytes = 1024 * 1024;
 
 /**
  * Pieces of a body put together to whole lines. Bytes from `start` to `end` are lines that end with a line feed, so whoever
@@ -20,6 +22,11 @@ export class LineBuffer implements Image {
   /** Behind the last byte. */
   #filled = 0;
   #isFirst = true;
+  #isComplete = false;
+  /** Bytes from `start` on that must be there before the next line is looked at. */
+  #wanted = 0;
+  /** The next line is long, and goes on over several. */
+  #isLongNext = false;
 
   constructor(lineBytesMax: number) {
     this.lineBytesMax = lineBytesMax;
@@ -37,13 +44,42 @@ export class LineBuffer implements Image {
 
   /** Whether the next line is one to be parsed in slices. Asked for each line, so it looks only where there may be one. */
   get isLongLineNext(): boolean {
-    if (this.end - this.start <= longLineBytes) return false;
-    return this.lineEnd - this.start > longLineBytes;
+    if (this.end - this.start <= longLineBytes || this.#isWaiting) return false;
+    return this.#isLongNext || this.lineEnd - this.start > longLineBytes;
   }
 
   /** Whether there is a next line, to be read in one turn. */
   get isShortLineNext(): boolean {
-    return this.start < this.end && !this.isLongLineNext;
+    return this.start < this.end && !this.#isWaiting && !this.isLongLineNext;
+  }
+
+  get #isWaiting(): boolean {
+    return this.end - this.start < this.#wanted;
+  }
+
+  /**
+   * The next line goes on behind what is there.
+   * @returns false when nothing comes any more
+   * @throws DatabaseError `TooLarge`
+   */
+  waitForMore(line: number): boolean {
+    const length = this.end - this.start;
+    this.requireLength(length, line);
+    this.#wanted = this.#isComplete ? 0 : length < lookedAtBytes ? length + 1 : 2 * length;
+    return !this.#isComplete;
+  }
+
+  /** Whether a line that was taken for a short one by its first line feed is to be parsed in slices; it is told of from now on. */
+  isLong(start: number, end: number): boolean {
+    this.#isLongNext = end - start > longLineBytes;
+    return this.#isLongNext;
+  }
+
+  /** A line was read. */
+  readTo(next: number): void {
+    this.start = next;
+    this.#wanted = 0;
+    this.#isLongNext = false;
   }
 
   /** The line feed of the next line. */
@@ -66,12 +102,15 @@ export class LineBuffer implements Image {
 
   /** The body is complete: gives its last line a line feed. @returns false when there is nothing left */
   complete(): boolean {
-    if (this.#filled === this.end) return false;
-    this.#makeRoom(1);
-    this.bytes[this.#filled] = 10;
-    this.#filled += 1;
-    this.end = this.#filled;
-    return true;
+    this.#isComplete = true;
+    this.#wanted = 0;
+    if (this.#filled > this.end) {
+      this.#makeRoom(1);
+      this.bytes[this.#filled] = 10;
+      this.#filled += 1;
+      this.end = this.#filled;
+    }
+    return this.start < this.end;
   }
 
   #makeRoom(count: number): void {

@@ -468,10 +468,10 @@ export class CommitBuilder {
 
   /** True when the image may become the block as it is: same rows per block, and no such block so far. */
   mayTakeBlock(block: Block): boolean {
-    const { slotCount } = this.#bucket(block.bucket);
-    if (slotCount !== block.slotCount) return false;
+    if (this.#bucket(block.bucket).slotCount !== block.slotCount) return false;
     const key = blockKey(block.bucket, block.number);
     if (this.#blocks.has(key) || this.#finished.has(key)) return false;
+    if (block.firstPosition >= this.durableNext(block.bucket)) return true;
     return this.#context.state.block(this.reader, block.bucket, block.number) === undefined;
   }
 

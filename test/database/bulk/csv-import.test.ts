@@ -63,15 +63,48 @@ test('declared types win over detection', async () => {
   assert.deepEqual(await valuesOf(['"[1, ""b""]"', 'x'], 'LIST'), [[1, 'b'], 'x']);
 });
 
-test('quoted fields give back any text without line feeds', async () => {
-  const text = fc.string({ unit: 'binary', maxLength: 12 }).filter((s) => !/[\n\r]/.test(s));
+test('quoted fields give back any text, with line feeds and wherever the body is cut', async () => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 6 }),
+    fc.constantFrom('\n', '\r\n'),
+  );
+  const text = fc.array(piece, { maxLength: 4 }).map((pieces) => pieces.join(''));
   await fc.assert(
-    fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 8 }), async (texts) => {
-      const fields = texts.map((one) => `"${one.replaceAll('"', '""')}"`);
-      assert.deepEqual(await valuesOf(fields), texts);
-    }),
+    fc.asyncProperty(
+      fc.array(text, { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 40 }),
+      async (texts, pieceLength) => {
+        const fields = texts.map((one) => `"${one.replaceAll('"', '""')}"`);
+        assert.deepEqual(await valuesOf(fields, undefined, pieceLength), texts);
+      },
+    ),
     { numRuns: 150 },
   );
+});
+
+test('a line that a quoted field carries on counts as several, and is named by its first', async () => {
+  const options = { format: 'csv' } as const;
+  const good = '@type,@class,"a\nb"\nv,V,"x\r\n\ny"\nv,V,2\n';
+  const { loader, batch } = await importBody(Buffer.from(good), [5], options);
+  assert.deepEqual(
+    loader.rows.map(({ columns, values }) => [...columns, ...values]),
+    [
+      ['a\nb', 'x\r\n\ny'],
+      ['a\nb', 2],
+    ],
+  );
+  assert.equal(batch.counts.lines, 6);
+  for (const [body, message] of [
+    ['@type,@class,a\nv,V,"x\ny\nz"\nv,W,1,2\n', 'Line 5: 4 fields, but the header has 3 columns'],
+    ['@type,@class,a\nv,V,1\nv,V,"x\nv,V,2\n', 'Line 3: a quoted field is not closed'],
+    ['@type,@class,a\nv,V,"x\ny"z\n', 'Line 2: there is text behind the closing quote of a field'],
+  ] as const)
+    for (const length of [3, 1000])
+      await assert.rejects(importBody(Buffer.from(body), [length], options), { message });
+  const long = Buffer.from(`@type,@class,a\nv,V,"${'x\n'.repeat(600)}"\n`);
+  await assert.rejects(importBody(long, [100], { ...options, lineBytesMax: 1024 }), {
+    message: 'Line 2: the line is longer than 1024 bytes (service.server.httpBatchLineMaxSize)',
+  });
 });
 
 test('quotes in a long field are read wherever they stand', async () => {

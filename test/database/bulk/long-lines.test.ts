@@ -133,6 +133,25 @@ test('a long field of CSV gives others a turn, and its value', async () => {
   assert.ok(turns() >= 6, `${turns()} turns`);
 });
 
+test('a long line of CSV over many lines gives others a turn, and its values', async () => {
+  const texts = ['a\n'.repeat(100_000), `"${'\nb'.repeat(1_500_000)}`];
+  const body = Buffer.from(
+    `@type,@class,list,text\nv,V,${texts.map(csvField).join(',')}\nv,V,c,d\n`,
+  );
+  const { runtime, turns } = countingRuntime();
+  const { loader, batch } = await importBody(body, [64 * 1024], {
+    ...long,
+    runtime,
+    format: 'csv',
+  });
+  assert.deepEqual(
+    loader.rows.map(({ values }) => values),
+    [texts, ['c', 'd']],
+  );
+  assert.equal(batch.counts.lines, 1_600_003);
+  assert.ok(turns() >= 6, `${turns()} turns`);
+});
+
 test('a header of CSV may have many columns', async () => {
   const names = Array.from({ length: 50_000 }, (_, n) => `p${n}`);
   const body = Buffer.from(

@@ -25,8 +25,8 @@ export interface FieldId {
 }
 
 /**
- * The fields of one line of comma-separated values (RFC 4180 without line feeds in fields): where they are, and what they say. The
- * memory of the line must not change between `split` and the last question.
+ * The fields of one line of comma-separated values (RFC 4180), which quoted ones may carry on over several: where they are, and what
+ * they say. The memory of the line must not change between `split` and the last question.
  */
 export class CsvFields {
   readonly #refusal: (reason: string) => DatabaseError;
@@ -35,6 +35,8 @@ export class CsvFields {
   #ends = new Int32Array(64);
   #quoting = new Uint8Array(64);
   #count = 0;
+  /** Within quoted fields. */
+  lineFeedCount = 0;
   /** Texts of long fields that were read in slices. */
   readonly #longTexts = new Map<number, string>();
   readonly #id = new IdText();
@@ -48,22 +50,29 @@ export class CsvFields {
     return this.#count;
   }
 
-  /** Finds the fields of the line that begins at `start`. @returns where the next line begins */
-  split(bytes: Bytes, start: number): number {
+  /**
+   * Finds the fields of the line that begins at `start`.
+   * @param end of the bytes, behind a line feed
+   * @returns where the next line begins; -1 when a quoted field goes on behind the bytes
+   */
+  split(bytes: Bytes, start: number, end: number): number {
     this.#bytes = bytes;
+    this.lineFeedCount = 0;
     let at = start;
     let count = 0;
     for (;;) {
       if (count === this.#starts.length) this.#widen();
-      if (bytes[at] === quote) at = this.#quotedField(bytes, at, count);
-      else {
+      if (bytes[at] === quote) {
+        at = this.#quotedField(bytes, { start: at, end }, count);
+        if (at < 0) return -1;
+      } else {
         const from = at;
         let byte = bytes[at] as number;
         while (byte !== comma && byte !== lineFeed) byte = bytes[++at] as number;
         const isLast = byte === lineFeed;
-        const end = isLast && at > from && bytes[at - 1] === carriageReturn ? at - 1 : at;
+        const to = isLast && at > from && bytes[at - 1] === carriageReturn ? at - 1 : at;
         this.#starts[count] = from;
-        this.#ends[count] = end;
+        this.#ends[count] = to;
         this.#quoting[count] = quoting.none;
       }
       count += 1;
@@ -74,12 +83,17 @@ export class CsvFields {
     return at + 1;
   }
 
-  /** @returns the place of the comma or line feed behind the field */
-  #quotedField(bytes: Bytes, start: number, field: number): number {
+  /** @returns the place of the comma or line feed behind the field; -1 when it goes on behind the bytes */
+  #quotedField(
+    bytes: Bytes,
+    { start, end }: { readonly start: number; readonly end: number },
+    field: number,
+  ): number {
     let at = start + 1;
     let doubledQuotes = 0;
     for (; ; at += 1) {
-      if (bytes[at] === lineFeed) throw this.#refusal('a quoted field is not closed on its line');
+      if (at >= end) return -1;
+      if (bytes[at] === lineFeed) this.lineFeedCount += 1;
       if (bytes[at] !== quote) continue;
       if (bytes[at + 1] !== quote) break;
       doubledQuotes += 1;

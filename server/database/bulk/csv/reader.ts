@@ -65,7 +65,7 @@ interface Target {
 const formsMax = 6;
 
 /**
- * Lines of comma-separated values (RFC 4180 without line feeds in fields, http-api.md 10.5): a header, vertices, `---`, another
+ * Lines of comma-separated values (RFC 4180, http-api.md 10.5): a header, vertices, `---`, another
  * header, edges. Fields are read from bytes; an empty field means that the property is absent.
  */
 export class CsvReader implements ImportReader {
@@ -94,14 +94,13 @@ export class CsvReader implements ImportReader {
 
   read(buffer: LineBuffer): void {
     const rows = this.#rows;
-    const { bytes } = buffer;
     for (;;) {
       this.#matchLines(buffer);
       if (rows.isFull || !buffer.isShortLineNext) return;
-      const next = this.#readLine(bytes, buffer.start);
+      const next = this.#readLine(buffer);
       if (next < 0) return;
-      buffer.requireLength(next - 1 - buffer.start, rows.line);
-      buffer.start = next;
+      buffer.requireLength(next - 1 - buffer.start, rows.line - this.#fields.lineFeedCount);
+      buffer.readTo(next);
     }
   }
 
@@ -125,23 +124,24 @@ export class CsvReader implements ImportReader {
 
   async readLongLine(buffer: LineBuffer, slices: Slices): Promise<void> {
     const rows = this.#rows;
-    const { bytes, start, lineEnd } = buffer;
+    const { start, lineEnd } = buffer;
     buffer.requireLength(lineEnd - start, rows.line + 1);
     rows.line += 1;
-    await this.#readLongFields(bytes, start, slices);
+    await this.#readLongFields(buffer, slices);
     await slices.pause();
     rows.line -= 1;
-    const next = this.#readLine(bytes, start);
+    const next = this.#readLine(buffer, { isLong: true });
     this.#fields.forgetLong();
     this.#longValues.clear();
     if (next < 0) return;
-    buffer.start = next;
+    buffer.requireLength(next - 1 - start, rows.line - this.#fields.lineFeedCount);
+    buffer.readTo(next);
     rows.endWaiting();
   }
 
   /** What takes long of a line, so that the rest is as quick as others. */
-  async #readLongFields(bytes: Bytes, start: number, slices: Slices): Promise<void> {
-    this.#fields.split(bytes, start);
+  async #readLongFields({ bytes, start, end }: LineBuffer, slices: Slices): Promise<void> {
+    if (this.#fields.split(bytes, start, end) < 0) return;
     const section = this.#section;
     if (section === undefined || this.#fields.count !== section.names.length) return;
     const type = this.#rows.loader.typeNamed(this.#fields.text(section.class));
@@ -156,10 +156,23 @@ export class CsvReader implements ImportReader {
     }
   }
 
-  /** @returns where the next line begins, -1 when vertices must be loaded first */
-  #readLine(bytes: Bytes, start: number): number {
+  /**
+   * One line, with those that its quoted fields go on over.
+   * @returns where the next line begins; -1 when vertices must be loaded first, more of it must come, or it is to be read in slices
+   */
+  #readLine(buffer: LineBuffer, { isLong = false } = {}): number {
+    const { bytes, start } = buffer;
     this.#rows.line += 1;
-    const next = this.#fields.split(bytes, start);
+    const next = this.#fields.split(bytes, start, buffer.end);
+    if (next < 0) {
+      if (!buffer.waitForMore(this.#rows.line))
+        throw this.#rows.refusal('a quoted field is not closed');
+    } else if (isLong || !buffer.isLong(start, next)) return this.#takeLine(bytes, start, next);
+    this.#rows.line -= 1;
+    return -1;
+  }
+
+  #takeLine(bytes: Bytes, start: number, next: number): number {
     if (this.#fields.count === 1 && this.#isBlank(bytes, start, next)) {
       this.skippedLineCount += 1;
       return next;
@@ -173,6 +186,7 @@ export class CsvReader implements ImportReader {
       this.#rows.line -= 1;
       return -1;
     }
+    this.#rows.line += this.#fields.lineFeedCount;
     return next;
   }
 
