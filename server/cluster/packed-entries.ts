@@ -34,19 +34,42 @@ export function packEntries(entries: readonly Entry[]): PackedEntries {
 }
 
 /** Their data are views of the one buffer. */
-export function unpackEntries({ first, count, buffer }: PackedEntries): Entry[] {
-  const bytes = Buffer.from(buffer);
-  const entries: Entry[] = [];
-  let at = 0;
-  for (let i = 0; i < count; i++) {
-    const start = at + headBytes;
-    const end = start + bytes.readUInt32LE(at);
-    const kind = kinds[bytes.readUInt8(at + 4)] ?? 'normal';
-    const term = bytes.readDoubleLE(at + 5);
-    entries.push({ index: first + i, term, kind, data: bytes.subarray(start, end) });
-    at = end;
+export function unpackEntries(packed: PackedEntries): Entry[] {
+  return new EntryReader(packed).take(packed.count);
+}
+
+/** Unpacks a few at a time: tens of thousands of small ones may have come together. */
+export class EntryReader {
+  readonly #packed: PackedEntries;
+  readonly #bytes: Buffer;
+  #at = 0;
+  #taken = 0;
+
+  constructor(packed: PackedEntries) {
+    this.#packed = packed;
+    this.#bytes = Buffer.from(packed.buffer);
   }
-  return entries;
+
+  get isDone(): boolean {
+    return this.#taken === this.#packed.count;
+  }
+
+  take(countMax: number): Entry[] {
+    const { first, count } = this.#packed;
+    const bytes = this.#bytes;
+    const entries: Entry[] = [];
+    const end = Math.min(count, this.#taken + countMax);
+    for (let i = this.#taken; i < end; i++) {
+      const start = this.#at + headBytes;
+      const after = start + bytes.readUInt32LE(this.#at);
+      const kind = kinds[bytes.readUInt8(this.#at + 4)] ?? 'normal';
+      const term = bytes.readDoubleLE(this.#at + 5);
+      entries.push({ index: first + i, term, kind, data: bytes.subarray(start, after) });
+      this.#at = after;
+    }
+    this.#taken = end;
+    return entries;
+  }
 }
 
 /** What is to become entries; their places are given later. */

@@ -24,7 +24,7 @@ import {
 } from './consensus/worker-messages.ts';
 import { Outbox } from './outbox.ts';
 import { UnknownEntry } from './replication/entry-codec.ts';
-import { type PackedEntries, packDatas, unpackEntries } from './packed-entries.ts';
+import { EntryReader, packDatas } from './packed-entries.ts';
 
 export interface WorkerConsensusListeners {
   log(level: 'info' | 'warn' | 'error', text: string): void;
@@ -32,6 +32,8 @@ export interface WorkerConsensusListeners {
 
 /** So much is applied at most before consensus is told. */
 const appliedBytesMax = 1024 * 1024;
+/** So many entries are unpacked in one turn: a follower that catches up gets some 40,000 small ones at once. */
+const unpackedMax = 1024;
 
 /** Consensus in two threads of their own: the worker that decides, and the one that writes its log. */
 export class WorkerConsensus implements ConsensusPort {
@@ -47,7 +49,7 @@ export class WorkerConsensus implements ConsensusPort {
   readonly #proposals = new Set<number>();
   #nextId = 1;
   #apply: (entries: readonly Entry[]) => Promise<void> = () => Promise.resolve();
-  #applies: PackedEntries[] = [];
+  #applies: EntryReader[] = [];
   /** Since consensus was told. */
   #appliedBytes = 0;
   #isApplying = false;
@@ -214,7 +216,7 @@ export class WorkerConsensus implements ConsensusPort {
         this.#proposals.delete(message.id);
         return;
       case 'apply':
-        this.#applies.push(message.entries);
+        this.#applies.push(new EntryReader(message.entries));
         void this.#applyAll();
         return;
       case 'install':
@@ -239,7 +241,7 @@ export class WorkerConsensus implements ConsensusPort {
     if (this.#isApplying) return;
     this.#isApplying = true;
     while (this.#applies.length > 0) {
-      const entries = this.#applies.splice(0).flatMap(unpackEntries);
+      const entries = this.#nextToApply();
       try {
         await this.#apply(entries);
       } catch (error) {
@@ -254,6 +256,17 @@ export class WorkerConsensus implements ConsensusPort {
       this.#tellApplied(entries);
     }
     this.#isApplying = false;
+  }
+
+  #nextToApply(): readonly Entry[] {
+    const entries: Entry[] = [];
+    while (entries.length < unpackedMax) {
+      const first = this.#applies[0];
+      if (first === undefined) break;
+      entries.push(...first.take(unpackedMax - entries.length));
+      if (first.isDone) this.#applies.shift();
+    }
+    return entries;
   }
 
   /** Consensus waits for it when it hands out no more, and for what begins a leadership or changes the membership. */

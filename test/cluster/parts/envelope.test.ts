@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type EnvelopeNames, encodeEnvelope, EnvelopeReader } from '#cluster/transport/envelope.ts';
-import { packEntries, unpackEntries } from '#cluster/packed-entries.ts';
+import { EntryReader, packEntries, unpackEntries } from '#cluster/packed-entries.ts';
 import { messageOf } from '#raft/message.ts';
 import type { Entry } from '#raft/vocabulary.ts';
 
@@ -77,6 +77,10 @@ test('entries cross a border between threads as they are', () => {
     fc.property(entries, (list) => {
       const { first, count, buffer } = packEntries(list);
       assert.deepEqual(plain(unpackEntries({ first, count, buffer })), plain(list));
+      const reader = new EntryReader({ first, count, buffer });
+      const pieces: Entry[] = [];
+      for (let turn = 1; !reader.isDone; turn += 1) pieces.push(...reader.take(turn % 3 || 1));
+      assert.deepEqual(plain(pieces), plain(list), 'a few at a time');
     }),
     { numRuns: 200 },
   );
