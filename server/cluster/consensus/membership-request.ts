@@ -32,7 +32,9 @@ const idsMax = 64;
  */
 export function readMembershipRequest(given: unknown, door: MembershipDoor): MembershipRequest {
   const { change, timeoutMs, isPassedOn, from } = fieldsOf(given, 'request');
-  if (!isCount(timeoutMs, timeoutMsMax)) throw new Error('timeoutMs is wrong');
+  // What is left of a time, which is no whole number.
+  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0 && timeoutMs <= timeoutMsMax))
+    throw new Error('timeoutMs is wrong');
   if (typeof isPassedOn !== 'boolean') throw new Error('isPassedOn is wrong');
   const read = changeOf(fieldsOf(change, 'change'));
   const sender = fieldsOf(from, 'from');

@@ -44,19 +44,23 @@ export const clusterPeers: Resource = (scope, { door }, done) => {
     async ({ exchange }, reply) => {
       const database = snapshotName(exchange);
       const cluster = clusterOf(exchange);
-      const { view, addresses } = cluster;
-      const { role, leader } = view.consensus.status();
-      if (role !== 'leader') {
-        const address = leader === undefined ? undefined : addresses.addresses('http').get(leader);
-        const error = new DatabaseError(
-          'NotLeader',
-          `Server '${view.serverName}' is not the leader`,
-          { arguments: address === undefined ? [] : [address] },
-        );
-        throw new HttpRefusal({ ...refusalOf(error), status: 409 });
-      }
+      requireLeader(cluster);
       await sendArchive(exchange, cluster, database);
       return reply.hijack();
+    },
+  );
+
+  scope.get(
+    '/ha/snapshot/:database/checksums',
+    { config: { access: 'peer' }, preParsing: requirePeer(401) },
+    async ({ exchange }) => {
+      const database = snapshotName(exchange);
+      const { view, addresses, verify } = clusterOf(exchange);
+      requireLeader({ view, addresses });
+      if (!door.databases.exists(database)) throw unknownDatabase(database);
+      const { verifyId } = await verify.mark(database);
+      const { index, localChecksums } = await verify.ownPart(verifyId);
+      return { algorithm: 'sha256', appliedIndex: index, files: localChecksums };
     },
   );
 
@@ -110,6 +114,21 @@ export const clusterPeers: Resource = (scope, { door }, done) => {
   done();
 };
 
+/** @throws HttpRefusal 409 that names who leads */
+function requireLeader({ view, addresses }: Pick<ClusterDoor, 'view' | 'addresses'>): void {
+  const { role, leader } = view.consensus.status();
+  if (role === 'leader') return;
+  const address = leader === undefined ? undefined : addresses.addresses('http').get(leader);
+  const error = new DatabaseError('NotLeader', `Server '${view.serverName}' is not the leader`, {
+    arguments: address === undefined ? [] : [address],
+  });
+  throw new HttpRefusal({ ...refusalOf(error), status: 409 });
+}
+
+function unknownDatabase(database: string): HttpRefusal {
+  return new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
+}
+
 /** A name that could be a path is refused before anything is looked for. */
 function snapshotName(exchange: Exchange): string {
   const name = databaseName(exchange);
@@ -127,7 +146,7 @@ async function sendArchive(
   const query = new URLSearchParams(exchange.queryString);
   const stage = query.get('stage') ?? undefined;
   if (stage === undefined && !exchange.door.databases.exists(database))
-    throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
+    throw unknownDatabase(database);
   const archive = await snapshots.open(database, {
     from: wholeNumber(query, 'from'),
     index: wholeNumber(query, 'index'),

@@ -78,12 +78,24 @@ test('a leader hands over on command; members are added and removed', async () =
     const removed = await until(async () => {
       const answer = await port?.changeMembership(
         { kind: 'remove', id: group.idOf((leader + 2) % 3), force: false },
-        10_000,
+        9999.5,
       );
       return answer?.kind === 'done' ? answer : undefined;
     });
     assert.equal(removed.isVoter, false);
     await group.write('with two');
+    // Passed on by a follower, as a person has it added: with what is left of a time, and without a disk.
+    const newcomer = { id: 'x_9', address: 'x:9', priority: 1, canLead: true, storageId: '' };
+    const doors = { name: 'Ninth', http: 2480, https: 2490 };
+    const member = { ...newcomer, ...doors, voter: false };
+    const added = await port?.changeMembership({ kind: 'add', member }, 9999.5);
+    assert.equal(added?.kind, 'done', JSON.stringify(added));
+    const { learners } =
+      group.members.get((leader + 1) % 3)?.consensus.status().configuration ?? {};
+    assert.deepEqual(
+      learners?.map(({ id, name, http }) => [id, name, http]),
+      [['x_9', 'Ninth', 2480]],
+    );
   } finally {
     await group.close();
   }
