@@ -6,6 +6,7 @@ import type { ServerPaths } from '#config/server-paths.ts';
 import { serverRootPasswordPath, sslKeyStore, sslTrustStore } from '#config/server-settings.ts';
 import type { ContainerMemory } from '#database/bounds/memory-accounts.ts';
 import { makeDatabases } from '#database/catalogue/make-databases.ts';
+import type { UserChanges } from '#database/operations/change-user.ts';
 import type { OperationPaths } from '#database/operations/server-operations.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
@@ -39,13 +40,25 @@ export function databasesOn(
     runtime: systemRuntime,
     log,
     authorizer: security.authorizer,
-    users: security.users,
+    users: usersOfStatements(security.users, events),
     languages: new LanguageRegistry(languageFrontends),
     serverVersion: version,
     readerScript: new URL('./reader-thread.ts', import.meta.url),
     ...hooks,
     ...processMemory(),
   });
+}
+
+/** The users as statements change them: each change is an event, as by the other doors. */
+function usersOfStatements(users: Security['users'], events: Ground['events']): UserChanges {
+  return {
+    get: (name) => users.get(name),
+    list: () => users.list(),
+    create: (name, given) => users.create(name, given),
+    update: (name, change) => users.update(name, change),
+    drop: (name) => users.drop(name),
+    told: (message) => events.report('INFO', 'Security', message),
+  };
 }
 
 /** Nothing is imported from where the server keeps users, settings and data, nor from the files of its secrets. */

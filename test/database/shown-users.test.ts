@@ -15,6 +15,7 @@ const users: UserChanges = {
   create: async () => {},
   update: async () => {},
   drop: async () => {},
+  told: () => {},
 };
 let database: TestDatabase;
 before(async () => {

@@ -8,7 +8,7 @@ export const createUser: ControlCommand = {
   phrase: 'create user',
   place: 'leader',
   access: 'root',
-  mask: () => '{...}',
+  mask: nameAlone,
   run: async ({ argument, targets: { users, groups } }) => {
     const given = requireJsonObject(argument);
     const name = requireText(given.get('name'), 'name');
@@ -37,6 +37,16 @@ export const dropUser: ControlCommand = {
     return ok;
   },
 };
+
+/** Whom it is about (security.md 6). */
+function nameAlone(argument: string): string {
+  try {
+    const name = requireJsonObject(argument).get('name');
+    return typeof name === 'string' ? `{"name":${JSON.stringify(name)},...}` : '{...}';
+  } catch {
+    return '{...}';
+  }
+}
 
 function requireText(value: unknown, field: string): string {
   if (typeof value === 'string' && value !== '') return value;

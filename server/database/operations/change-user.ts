@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { Principal } from '#core/principal.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { ChangeUser } from '#query/algebra/maintenance.ts';
 import type { UserList } from '#query/operators/operator.ts';
@@ -14,6 +15,8 @@ export interface UserChanges {
   ): Promise<void>;
   update(name: string, change: { password: string }): Promise<void>;
   drop(name: string): Promise<void>;
+  /** Told who changed whom (security.md 6), never with a secret. */
+  told(message: string): void;
 }
 
 /** A new user may do everything with all databases (cypher.md 12.2). */
@@ -25,20 +28,26 @@ export async function changeUser(
   { asker }: MaintenanceOrder,
   users: UserChanges | undefined,
 ): Promise<readonly ValueMap[]> {
-  requireRoot(asker, 'change');
+  const { name: actor } = requireRoot(asker, 'change');
   if (users === undefined) throw new DatabaseError('NotSupported', 'not supported: users here');
   const isThere = users.get(name) !== undefined;
   if (change === 'create') {
     if (isThere && isLenient) return [];
     await users.create(name, { password: password ?? '', databases: grantsOfNew });
+    users.told(`User '${actor}' created user '${name}'`);
     return [];
   }
   if (!isThere) {
     if (isLenient) return [];
     throw new DatabaseError('IllegalArgument', `User '${name}' does not exist`);
   }
-  if (change === 'drop') await users.drop(name);
-  else await users.update(name, { password: password ?? '' });
+  if (change === 'drop') {
+    await users.drop(name);
+    users.told(`User '${actor}' deleted user '${name}'`);
+  } else {
+    await users.update(name, { password: password ?? '' });
+    users.told(`User '${actor}' changed password of user '${name}'`);
+  }
   return [];
 }
 
@@ -54,7 +63,7 @@ export function shownUsers(
   }));
 }
 
-function requireRoot(asker: MaintenanceOrder['asker'], what: string): void {
-  if (asker?.principal.isRoot !== true)
-    throw new DatabaseError('Forbidden', `only root may ${what} users`);
+function requireRoot(asker: MaintenanceOrder['asker'], what: string): Principal {
+  if (asker?.principal.isRoot === true) return asker.principal;
+  throw new DatabaseError('Forbidden', `only root may ${what} users`);
 }
