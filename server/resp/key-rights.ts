@@ -36,7 +36,7 @@ export class KeyRights {
     this.#principal = principal;
   }
 
-  /** @throws DatabaseError `Forbidden` */
+  /** @throws DatabaseError `Forbidden`, `DatabaseNotFound` */
   locate(
     written: ByteText,
     touch: Touch,
@@ -46,6 +46,9 @@ export class KeyRights {
     const database = split === undefined ? selected : split.database;
     this.#requireKeys(database, touch);
     const { store } = this.#options;
+    // The one that was selected may be gone since.
+    if (split === undefined && database !== undefined && !store.isDatabase(database))
+      throw missing(database);
     const keys = database === undefined ? store.ofServer : store.ofDatabase(database);
     return { keys, key: split === undefined ? written : split.key };
   }

@@ -134,6 +134,24 @@ test('commands on transient keys and on records reply as Redis does', async (con
   assert.equal(await other.call('HEXISTS', 'test', rid), 0);
 });
 
+test('keys go with their database, whoever has it selected', async (context) => {
+  const { data, open } = await startWire(context);
+  await data.databases.create('passing');
+  const client = await open();
+  assert.equal(await client.call('SELECT', 'passing'), '+OK');
+  assert.equal(await client.call('SET', 'k', '1'), '+OK');
+  await data.databases.drop('passing');
+  for (const command of [
+    ['GET', 'k'],
+    ['SET', 'k', '2'],
+    ['INCR', 'n'],
+    ['WATCH', 'k'],
+  ])
+    assert.equal(await client.call(...command), "-ERR Database 'passing' not found");
+  await data.databases.create('passing');
+  assert.equal(await client.call('GET', 'k'), null);
+});
+
 test('HELLO 3 changes the encoding of maps and nulls', async (context) => {
   const wire = await startWire(context);
   const client = await wire.open(null);
