@@ -57,7 +57,7 @@ const optionalKinds = [
 /** To each member. */
 const questionsOfLook = 2;
 /** Of looks at Clusters at rest; beside them each leader is asked (`LeaderWatch`), and what happens is told by watches. */
-const questionsPerSecond = 50;
+const questionsPerSecond = 25;
 
 /** Counted from the start, so that a rate can be taken of them before the first failure. */
 const failureCounters = [
