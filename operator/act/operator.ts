@@ -1,5 +1,6 @@
 import type { ClusterObject } from '../api/cluster.ts';
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
+import { conditionOf } from '../api/conditions.ts';
 import { clusterKind, labelKeys, monitorKinds } from '../api/names.ts';
 import type { OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
@@ -56,8 +57,11 @@ const optionalKinds = [
 
 /** To each member. */
 const questionsOfLook = 2;
-/** Of looks at Clusters at rest; beside them each leader is asked (`LeaderWatch`), and what happens is told by watches. */
-const questionsPerSecond = 25;
+/**
+ * Of looks that nothing asks for, if all Clusters were alike. Beside them each leader is asked (`LeaderWatch`), and what happens is told
+ * by watches.
+ */
+const questionsPerSecond = { rest: 25, trouble: 150 } as const;
 
 /** Counted from the start, so that a rate can be taken of them before the first failure. */
 const failureCounters = [
@@ -291,19 +295,22 @@ export class Operator {
       controller,
       result: afterMs === undefined ? 'success' : 'requeue_after',
     });
-    if (this.#caches.get(kind)?.get(namespace, name) === undefined) {
+    const object = this.#caches.get(kind)?.get(namespace, name);
+    if (object === undefined) {
       this.#queue.forget(key);
       return;
     }
     const spreadMs = resyncMs * (0.8 + 0.4 * runtime.random.fraction());
-    const restMs = Math.min(this.#restMs(), spreadMs);
+    const restMs = Math.min(this.#restMs(object as ClusterObject), spreadMs);
     this.#queue.addAfter(key, Math.min(afterMs ?? restMs, restMs));
   }
 
   /** Between looks at a Cluster where nothing happens: the more members there are, the longer, so that few are asked a second. */
-  #restMs(): number {
-    const members = this.#caches.get('Pod')?.size ?? 0;
-    return Math.max(this.#options.pollMs, (members * questionsOfLook * 1000) / questionsPerSecond);
+  #restMs({ status }: ClusterObject): number {
+    const questions = (this.#caches.get('Pod')?.size ?? 0) * questionsOfLook;
+    const isAtRest = conditionOf(status?.conditions, 'Ready')?.status === 'True';
+    const perSecond = isAtRest ? questionsPerSecond.rest : questionsPerSecond.trouble;
+    return Math.max(this.#options.pollMs, (questions * 1000) / perSecond);
   }
 
   #lookAtCluster(namespace: string, name: string): Promise<number | undefined> {

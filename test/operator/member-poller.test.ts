@@ -81,6 +81,31 @@ test('a leader that says nothing over an open connection is followed in three an
   await operator.stop();
 });
 
+test('the more members there are, the rarer those at rest are asked', async () => {
+  const world = new SimulatedWorld();
+  let asked = 0;
+  const members: MemberTransport = {
+    send: (address, request) => {
+      asked++;
+      return world.members.send(address, request);
+    },
+  };
+  for (let at = 0; at < 10; at++)
+    world.create(`c${at}`, { replicas: 3, update: { minReadySeconds: 0 } });
+  const { operator } = runOperatorOn(world, { members, pollMs: 250 });
+  operator.startWatching();
+  await world.runtime.advance(100);
+  operator.activate();
+  await pass(world, 40_000);
+  for (let at = 0; at < 10; at++)
+    assert.equal(world.condition('Ready', `c${at}`), 'True AllMembersReady');
+  asked = 0;
+  await pass(world, 20_000);
+  // 25 a second by looks, ten by the leader watch; every 250 ms it would be 240.
+  assert.ok(asked > 200 && asked < 20 * 45, `${asked} questions in 20 s`);
+  await operator.stop();
+});
+
 const member: Member = { address: { host: '10.0.0.1', port: 2480 }, incarnation: 'pod-1/0' };
 const answerOf = (change: Partial<RaftAnswer>) =>
   ({

@@ -15,6 +15,7 @@ export interface RunningOptions {
   readonly concurrency?: number;
   /** How members are reached, when not at once. */
   readonly members?: MemberTransport;
+  readonly pollMs?: number;
 }
 
 /** The whole operator with its watches and its queue, on the simulated control plane and its clock. */
@@ -26,6 +27,7 @@ export function runOperatorOn(
     clusterSelector = '',
     concurrency = 10,
     members = world.members,
+    pollMs = 30_000,
   }: RunningOptions = {},
 ): { readonly operator: Operator; readonly metrics: Metrics; readonly calls: CallRecord[] } {
   const metrics = new Metrics();
@@ -49,7 +51,7 @@ export function runOperatorOn(
     namespaces,
     clusterSelector,
     concurrency,
-    pollMs: 30_000,
+    pollMs,
     resyncMs: 600_000,
   });
   return { operator, metrics, calls };
