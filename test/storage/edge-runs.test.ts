@@ -113,7 +113,7 @@ class Loaded {
   }
 
   /** Every fourth edge begins at vertex 7, and none at vertices of which a third is left. */
-  async load(count: number, { isFollowed = true, seed = 1 } = {}): Promise<void> {
+  async load(count: number, { isFollowed = true, seed = 1, isSpread = false } = {}): Promise<void> {
     const bulk = this.engine.bulk();
     bulk.isFollowed = isFollowed;
     const knows = this.engine.shapes.forColumns(knowsType, true, []);
@@ -123,6 +123,8 @@ class Loaded {
       from[i] = vertex(i % 4 === 0 ? 7 : mixed - (mixed % 3));
       to[i] = vertex((mixed * 31 + i) % personCount);
     }
+    // Too far from the others for packed entries.
+    if (isSpread) to[0] = person(2 ** 25);
     const position = this.#nextEdge;
     const rows = { type: knowsType, bucket: knowsBucket, position, count, from, to, both: true };
     bulk.addEdgeRows(knows, { ...rows, values: [] });
@@ -231,7 +233,7 @@ test('transactions change lists while runs wait: what they leave stays when thes
   loaded.require();
   await loaded.reopen();
   loaded.require();
-  await loaded.load(33_000, { seed: 4 });
+  await loaded.load(33_000, { seed: 4, isSpread: true });
   await loaded.removeAll(vertex(9));
   await loaded.removeAll(vertex(12));
   loaded.require();
@@ -290,7 +292,8 @@ test('positions above 32 bits', async (context) => {
   const loaded = new Loaded(temporaryDirectory(context), { firstEdge: 2 ** 32 - 40_000, timers });
   await loaded.addPersons();
   await loaded.load(33_000);
-  await loaded.load(33_000, { seed: 2 });
+  await loaded.load(33_000, { seed: 2, isSpread: true });
+  await loaded.load(33_000, { seed: 3 });
   loaded.require();
   await loaded.engine.mergeEdgeRuns();
   loaded.require();

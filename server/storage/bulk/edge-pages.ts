@@ -4,6 +4,7 @@ import { ImageMemory, type Slab } from '../checkpoint/image-memory.ts';
 import type { Write } from '../checkpoint/write-batch.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
 import { EdgePageWriter, partEntriesMax } from '../format/edge-page.ts';
+import type { PackedRids } from '../format/packed-rids.ts';
 import { EdgePageKey, keyBytes } from '../format/sub-databases.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
 import { place } from './edge-column.ts';
@@ -22,11 +23,15 @@ export class EdgePages {
   readonly #memory = new ImageMemory();
   readonly #slabs = new Set<Slab>();
 
-  constructor(edges: SortedEdges, run: number, reader: PinnedReader) {
+  constructor(
+    edges: SortedEdges,
+    { run, packed }: { readonly run: number; readonly packed: PackedRids | undefined },
+    reader: PinnedReader,
+  ) {
     this.#edges = edges;
     this.#run = run;
     this.#reader = reader;
-    this.#page = new EdgePageWriter(!edges.of.isNarrow);
+    this.#page = new EdgePageWriter({ packed, isWide: !edges.of.isNarrow });
   }
 
   async build(timers: Pick<Timers, 'yield'>): Promise<void> {

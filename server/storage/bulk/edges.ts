@@ -20,10 +20,11 @@ import { ChunkRun } from './chunks.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
 import type { CommitBuilder } from '../commit/builder.ts';
 import type { EdgeCounts } from './writer.ts';
-import { EdgeColumn, place } from './edge-column.ts';
+import { EdgeColumn, numbersPerEdge, place } from './edge-column.ts';
 import { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
 import { EdgePages } from './edge-pages.ts';
+import { PackedRids, RidRanges } from '../format/packed-rids.ts';
 import { NewEdgeRuns } from './new-edge-runs.ts';
 import { type ListedEdges, SortedEdges } from './sorted-edges.ts';
 import { AdjKey, keyBytes, lastKeyOf, readRidBytes } from '../format/sub-databases.ts';
@@ -121,11 +122,12 @@ export class BulkEdges {
         const out = { ...common, direction: 'out', vertex: place.from, other: place.to } as const;
         const back = { ...common, direction: 'in', vertex: place.to, other: place.from } as const;
         const run = goesInRun(commit.reader, out, isFollowed) ? runs.begin(out) : undefined;
+        const packed = run === undefined ? undefined : await packedRidsOf(column, timers);
         for (const listed of column === both ? [out, back] : [out]) {
           const sorted = await SortedEdges.sort(listed, timers);
           if (run === undefined) chunkRuns.push(await buildChunks(commit, timers, sorted));
           else {
-            const pages = new EdgePages(sorted, run, commit.reader);
+            const pages = new EdgePages(sorted, { run, packed }, commit.reader);
             this.#images.push(pages);
             await pages.build(timers);
             commit.addWrites(pages.writes);
@@ -166,6 +168,20 @@ async function buildChunks(
     await timers.yield();
   }
   return builder.chunks;
+}
+
+async function packedRidsOf(
+  { segments, count }: EdgeColumn,
+  timers: Pick<Timers, 'yield'>,
+): Promise<PackedRids | undefined> {
+  const ranges = new RidRanges();
+  let left = count * numbersPerEdge;
+  for (const segment of segments) {
+    ranges.add(segment.subarray(0, Math.max(0, left)));
+    left -= segment.length;
+    await timers.yield();
+  }
+  return PackedRids.of(ranges);
 }
 
 /** One pass in order is a tenth of one in the order of the vertices. */

@@ -1,5 +1,5 @@
 import type { Rid, TypeId } from '#core/value/rid.ts';
-import { allocateBytes, type Bytes, viewOf } from '../format/bytes.ts';
+import { allocateBytes, type Image, imageOf } from '../format/bytes.ts';
 import type { Direction } from '../format/direction.ts';
 import { EdgePageReader } from '../format/edge-page.ts';
 import type { EdgeRun } from '../format/edge-runs.ts';
@@ -17,11 +17,10 @@ export class EdgeRunCursor {
   readonly direction: Direction;
   /** `Infinity` at the end. */
   vertex = Number.POSITIVE_INFINITY;
-  /** The entries of the vertex in `bytes`. */
+  /** With the entries of the vertex. */
   readonly page = new EdgePageReader();
-  bytes: Bytes = allocateBytes(8192);
   readonly #reader: PinnedReader;
-  #view = viewOf(this.bytes);
+  #image: Image = imageOf(allocateBytes(8192));
   /** Of pages, the next one at `#at`; the page that is open comes before. */
   #keys: EdgePageKey[] = [];
   #at = 0;
@@ -60,12 +59,10 @@ export class EdgeRunCursor {
   #open(key: EdgePageKey): void {
     if (!openPage(this.#reader, key, this.page)) return;
     const { window } = this.#reader;
-    if (window.length > this.bytes.length) {
-      this.bytes = allocateBytes(window.length);
-      this.#view = viewOf(this.bytes);
-    }
-    window.bytes.copy(this.bytes, 0, window.base, window.base + window.length);
-    this.page.open(this.#view, 0, key.vertex);
+    if (window.length > this.#image.bytes.length)
+      this.#image = imageOf(allocateBytes(window.length));
+    window.bytes.copy(this.#image.bytes, 0, window.base, window.base + window.length);
+    this.page.open(this.#image, 0, key.vertex);
   }
 
   #nextKey(): EdgePageKey | undefined {

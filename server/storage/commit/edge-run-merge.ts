@@ -14,7 +14,7 @@ import {
   isWideChunk,
   narrowEntriesMax,
 } from '../format/adjacency-chunk.ts';
-import { allocateBytes, type Bytes } from '../format/bytes.ts';
+import { allocateBytes, type Image, imageOf } from '../format/bytes.ts';
 import { checksumSize, sealValue } from '../format/checksum.ts';
 import type { Direction } from '../format/direction.ts';
 import { type EdgeRuns, edgeRunsName, encodeEdgeRuns } from '../format/edge-runs.ts';
@@ -56,7 +56,7 @@ export class EdgeRunMerge {
   /** The last vertex that has stored lists. */
   readonly #lastStored: Rid;
   /** Narrow entries of the list that is being made. */
-  #entries: Bytes = allocateBytes(narrowEntriesMax * entrySize);
+  #entries: Image = imageOf(allocateBytes(narrowEntriesMax * entrySize));
   #length = 0;
 
   constructor(commit: CommitBuilder, task: MergeTask) {
@@ -141,7 +141,9 @@ export class EdgeRunMerge {
     this.#length = 0;
     if (isStored && isPlain) {
       const start = base + chunkHeaderSize;
-      this.#append(bytes, start, start + chunkEntryCount(view, base) * entrySize);
+      const length = chunkEntryCount(view, base) * entrySize;
+      bytes.copy(this.#roomFor(length).bytes, 0, start, start + length);
+      this.#length = length;
     }
     const stored = this.#length;
     const areNarrow = this.#takeEntries(vertex, direction, type, mergedRun);
@@ -175,27 +177,26 @@ export class EdgeRunMerge {
       for (; cursor.vertex === vertex; cursor.next()) {
         if (cursor.run <= mergedRun) continue;
         const { page } = cursor;
-        if (page.isWide) areNarrow = false;
-        else this.#append(cursor.bytes, page.entries, page.entries + page.entryCount * entrySize);
+        if (page.areNarrow) {
+          const length = page.entryCount * entrySize;
+          page.layNarrow(this.#roomFor(length), this.#length);
+          this.#length += length;
+        } else areNarrow = false;
       }
     }
     return areNarrow;
   }
 
-  #append(bytes: Bytes, start: number, end: number): void {
-    const length = this.#length + end - start;
-    if (length > this.#entries.length) {
-      const grown = allocateBytes(Math.max(length, this.#entries.length * 2));
-      this.#entries.copy(grown, 0, 0, this.#length);
-      this.#entries = grown;
+  /** The entries, with room for more. */
+  #roomFor(more: number): Image {
+    const length = this.#length + more;
+    const { bytes } = this.#entries;
+    if (length > bytes.length) {
+      const grown = allocateBytes(Math.max(length, bytes.length * 2));
+      bytes.copy(grown, 0, 0, this.#length);
+      this.#entries = imageOf(grown);
     }
-    const entries = this.#entries;
-    // Most lists are short: a call for each takes longer than the loop.
-    if (end - start > 96) bytes.copy(entries, this.#length, start, end);
-    else
-      for (let from = start, to = this.#length; from < end; from += 1, to += 1)
-        entries[to] = bytes[from] as number;
-    this.#length = length;
+    return this.#entries;
   }
 
   /** The list holds nothing, and told so until now. */
@@ -224,7 +225,7 @@ export class EdgeRunMerge {
       view.setUint32(base + 4, chunk === 0 ? last : 0, true);
       view.setUint32(base + 8, length / entrySize, true);
       view.setUint32(base + 12, chunk === 0 ? this.#task.upTo : 0, true);
-      this.#entries.copy(bytes, base + chunkHeaderSize, first, first + length);
+      this.#entries.bytes.copy(bytes, base + chunkHeaderSize, first, first + length);
       this.#key.chunk = chunk;
       sealValue(keyBytes(this.#key, window.scratch), bytes, base, base + size);
       chunks.add(vertex, chunk, this.#memory, base, size);

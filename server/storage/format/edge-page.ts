@@ -1,22 +1,28 @@
-import { bucketOf, noRid, type Rid } from '#core/value/rid.ts';
-import { allocateBytes, type Bytes, viewOf } from './bytes.ts';
+import { bucketOf, noRid, positionOf, type Rid } from '#core/value/rid.ts';
+import { allocateBytes, type Bytes, type Image, viewOf } from './bytes.ts';
 import { checksumSize } from './checksum.ts';
-import { entrySizeOf, readEntry, writeEntry } from './adjacency-chunk.ts';
+import { entrySizeOf, readEntry, writeEntry, writeNarrow } from './adjacency-chunk.ts';
+import { basesMax, type PackedRids, readBases, unpacked, writeBases } from './packed-rids.ts';
 
 // Pages of an edge run: edges of a load, sorted by the vertex in whose list they will be. The vertices of a page ascend and are of
 // one bucket; the key names the first of them.
 //
-//   0  u8 width flag as in adjacency chunks, u8 0, u16 vertices
-//   4  of each vertex: varint position minus that of the vertex before (the first: 0), varint entries, then these as in
-//      adjacency chunks, in the order they were added
+//   0  u8 form of the entries: 0 and 1 as the width flag of adjacency chunks, 2 packed; u8 buckets of packed ones, u16 vertices
+//   4  of packed entries: the base of each bucket, a record id
+//   .. of each vertex: varint position minus that of the vertex before (the first: 0), varint entries, then these in the order
+//      they were added: edge and other end as in adjacency chunks, or packed (`packed-rids.ts`), u32 each
 //
 // A vertex is in one page, unless it has more than `partEntriesMax` entries: then each of its pages holds nothing else.
 
 /** With its checksum a page fills two pages of LMDB. */
 const pageBytesMax = 2 * 4096 - 16 - checksumSize;
 const pageHeaderSize = 4;
+const packedForm = 2;
+const packedEntrySize = 8;
 /** Entries of one vertex in a page. */
 export const partEntriesMax = 576;
+/** Positions below fit narrow entries, and those of a bucket in packed ones are not further than 2^24 from its base. */
+const narrowBaseMax = 2 ** 32 - 2 ** 24;
 /** Positions between neighbours in a page, so that four bytes take their distance. */
 const distanceMax = 2 ** 28;
 /** What a vertex may take beside its entries. */
@@ -29,15 +35,21 @@ export class EdgePageWriter {
   length = 0;
   first: Rid = noRid;
   readonly #view = viewOf(this.bytes);
+  readonly #packed: PackedRids | undefined;
   readonly #isWide: boolean;
   readonly #entrySize: number;
+  readonly #entriesStart: number;
   #vertexCount = 0;
   #last: Rid = noRid;
 
-  /** @param isWide as the width flag of adjacency chunks */
-  constructor(isWide: boolean) {
+  /** @param form of all entries: as the width flag of adjacency chunks says, unless they can be packed */
+  constructor({ packed, isWide }: { readonly packed: PackedRids | undefined; isWide: boolean }) {
+    this.#packed = packed;
     this.#isWide = isWide;
-    this.#entrySize = entrySizeOf(isWide);
+    this.#entrySize = packed === undefined ? entrySizeOf(isWide) : packedEntrySize;
+    this.bytes[0] = packed === undefined ? Number(isWide) : packedForm;
+    this.bytes[1] = packed?.bases.length ?? 0;
+    this.#entriesStart = writeBases(this.bytes, pageHeaderSize, packed?.bases ?? []);
   }
 
   get isEmpty(): boolean {
@@ -64,8 +76,8 @@ export class EdgePageWriter {
     this.first = vertex;
     this.#last = vertex;
     this.#vertexCount = 0;
-    this.length = pageHeaderSize;
-    this.#view.setUint32(0, this.#isWide ? 1 : 0, true);
+    this.length = this.#entriesStart;
+    this.#view.setUint16(2, 0, true);
   }
 
   /** The entries follow. */
@@ -78,7 +90,12 @@ export class EdgePageWriter {
   }
 
   add(edge: Rid, other: Rid): void {
-    writeEntry(this.#view, this.length, edge, other, this.#isWide);
+    const packed = this.#packed;
+    if (packed === undefined) writeEntry(this.#view, this.length, edge, other, this.#isWide);
+    else {
+      this.#view.setUint32(this.length, packed.pack(edge), true);
+      this.#view.setUint32(this.length + 4, packed.pack(other), true);
+    }
     this.length += this.#entrySize;
   }
 
@@ -96,20 +113,32 @@ export class EdgePageWriter {
 export class EdgePageReader {
   vertex: Rid = noRid;
   entryCount = 0;
+  /** All entries of the page fit narrow ones. */
+  areNarrow = false;
   /** Where the entries of the vertex begin. */
-  entries = 0;
-  isWide = false;
-  view: DataView = new DataView(new ArrayBuffer(0));
+  #entries = 0;
+  #form = 0;
+  #entrySize = 0;
+  readonly #bases = new Float64Array(basesMax);
+  #bytes: Bytes = allocateBytes(0);
+  #view = viewOf(this.#bytes);
   #left = 0;
   #at = 0;
 
   /** @param first the vertex that the key names */
-  open(view: DataView, base: number, first: Rid): void {
-    this.view = view;
+  open({ bytes, view }: Image, base: number, first: Rid): void {
+    this.#bytes = bytes;
+    this.#view = view;
     this.vertex = first;
-    this.isWide = view.getUint8(base) !== 0;
+    this.#form = view.getUint8(base);
     this.#left = view.getUint16(base + 2, true);
-    this.#at = base + pageHeaderSize;
+    const count = view.getUint8(base + 1);
+    this.#at = readBases(bytes, base + pageHeaderSize, { into: this.#bases, count });
+    const isPacked = this.#form === packedForm;
+    this.#entrySize = isPacked ? packedEntrySize : entrySizeOf(this.#form === 1);
+    this.areNarrow = this.#form !== 1;
+    for (let number = 0; number < count; number += 1)
+      if (positionOf(this.#bases[number] as Rid) >= narrowBaseMax) this.areNarrow = false;
   }
 
   /** To the next vertex. @returns false at the end */
@@ -118,25 +147,44 @@ export class EdgePageReader {
     this.#left -= 1;
     this.vertex = (this.vertex + this.#varint()) as Rid;
     this.entryCount = this.#varint();
-    this.entries = this.#at;
-    this.#at += this.entryCount * entrySizeOf(this.isWide);
+    this.#entries = this.#at;
+    this.#at += this.entryCount * this.#entrySize;
     return true;
   }
 
   /** Adds edges and other ends of the vertex to the arrays. */
   readInto(edges: number[], vertices: number[]): void {
-    const size = entrySizeOf(this.isWide);
-    const end = this.entries + this.entryCount * size;
-    for (let at = this.entries; at < end; at += size) {
-      edges.push(readEntry(this.view, at, this.isWide));
-      vertices.push(readEntry(this.view, at + size / 2, this.isWide));
+    const size = this.#entrySize;
+    const end = this.#entries + this.entryCount * size;
+    for (let at = this.#entries; at < end; at += size) {
+      edges.push(this.#ridAt(at));
+      vertices.push(this.#ridAt(at + size / 2));
     }
+  }
+
+  /** Lays the entries of the vertex as narrow ones, which they must fit. */
+  layNarrow(target: Image, start: number): void {
+    const size = this.#entrySize;
+    const end = this.#entries + this.entryCount * size;
+    if (this.#form !== packedForm) {
+      this.#bytes.copy(target.bytes, start, this.#entries, end);
+      return;
+    }
+    const view = this.#view;
+    const bases = this.#bases;
+    for (let at = this.#entries, to = start; at < end; at += 4, to += 6)
+      writeNarrow(target.view, to, unpacked(view.getUint32(at, true), bases));
+  }
+
+  #ridAt(at: number): Rid {
+    if (this.#form !== packedForm) return readEntry(this.#view, at, this.#form === 1);
+    return unpacked(this.#view.getUint32(at, true), this.#bases);
   }
 
   #varint(): number {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
-      const byte = this.view.getUint8(this.#at++);
+      const byte = this.#view.getUint8(this.#at++);
       value |= (byte & 0x7f) << shift;
       if (byte < 0x80) return value;
     }

@@ -84,6 +84,6 @@ function lastPageUpTo(
 export function openPage(reader: PinnedReader, key: EdgePageKey, page: EdgePageReader): boolean {
   const describe = () => describeChunk(key.vertex, key.direction);
   if (!reader.findChecked(reader.subs.runs, key, describe)) return false;
-  page.open(reader.window.view, reader.window.base, key.vertex);
+  page.open(reader.window, reader.window.base, key.vertex);
   return true;
 }
