@@ -1,6 +1,7 @@
 // Algorithms over paths, distances and components against slow, obvious answers on 200 random graphs each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CostTable } from '#query/procedures/algorithms/least-costs.ts';
 import { nodeValue, onGraphs, rowsOf, type TestGraph } from './support/random-graph.ts';
 import {
   arcs,
@@ -350,4 +351,23 @@ test('a random walk follows relationships, and the same seed gives the same walk
     assert.ok(row?.['steps'] === 6 || !graph.edges.some((e) => e.from === nodes.at(-1)));
     assert.deepEqual(walk(), [row]);
   });
+});
+
+test('a table of costs is empty when it is taken again, and nobody has the same one', () => {
+  const first = CostTable.for(4);
+  const second = CostTable.for(4);
+  assert.notEqual(first, second);
+  first.reach(2, 1.5);
+  first.reach(2, 1);
+  first.before[2] = 0;
+  first.edges[2] = 7;
+  first.isSettled[2] = 1;
+  first.release();
+  const again = CostTable.for(4);
+  assert.equal(again, first);
+  assert.deepEqual(
+    [...again.costs, ...again.before, ...again.edges, ...again.isSettled],
+    [...second.costs, ...second.before, ...second.edges, ...second.isSettled],
+  );
+  assert.equal(again.costs[2], Number.POSITIVE_INFINITY);
 });

@@ -225,7 +225,8 @@ function* allPairs(run: Run): Rows {
   const weights = yield* run.positiveWeights(run.text('weight'));
   const adjacency = yield* run.adjacency(run.direction());
   for (let source = 0; source < run.graph.nodeCount; source += 1) {
-    const { costs } = yield* leastCosts(run, { adjacency, weights, from: source });
+    const found = yield* leastCosts(run, { adjacency, weights, from: source });
+    const { costs } = found;
     for (let target = 0; target < costs.length; target += 1) {
       if (run.work.isSpent(1)) yield 'pause';
       const cost = costs[target] as number;
@@ -236,6 +237,7 @@ function* allPairs(run: Run): Rows {
         distance: double(cost),
       });
     }
+    found.release();
   }
 }
 

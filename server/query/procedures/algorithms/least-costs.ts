@@ -25,6 +25,57 @@ export interface Costs {
   readonly edges: Int32Array;
 }
 
+/** What a search writes for each node, and which nodes those are, so that it is empty again at the cost of what was written. */
+export class CostTable implements Costs {
+  readonly costs: Float64Array;
+  readonly before: Int32Array;
+  readonly edges: Int32Array;
+  readonly isSettled: Uint8Array;
+  readonly #reached: Int32Array;
+  #reachedCount = 0;
+
+  private constructor(nodeCount: number) {
+    this.costs = new Float64Array(nodeCount).fill(Number.POSITIVE_INFINITY);
+    this.before = new Int32Array(nodeCount).fill(-1);
+    this.edges = new Int32Array(nodeCount).fill(-1);
+    this.isSettled = new Uint8Array(nodeCount);
+    this.#reached = new Int32Array(nodeCount);
+  }
+
+  /** An empty one. */
+  static for(nodeCount: number): CostTable {
+    const free = spare;
+    if (free?.costs.length !== nodeCount) return new CostTable(nodeCount);
+    spare = undefined;
+    return free;
+  }
+
+  reach(node: number, cost: number): void {
+    if (this.costs[node] === Number.POSITIVE_INFINITY) {
+      this.#reached[this.#reachedCount] = node;
+      this.#reachedCount += 1;
+    }
+    this.costs[node] = cost;
+  }
+
+  /** Nobody reads it again: the next search takes it. */
+  release(): void {
+    for (let at = 0; at < this.#reachedCount; at += 1) {
+      const node = this.#reached[at] as number;
+      this.costs[node] = Number.POSITIVE_INFINITY;
+      this.before[node] = -1;
+      this.edges[node] = -1;
+      this.isSettled[node] = 0;
+    }
+    this.#reachedCount = 0;
+    if (this.costs.length <= spareNodesMax) spare = this;
+  }
+}
+
+/** 21 bytes each. Made anew for each search they were most of the time of a short one, and of the collector's. */
+const spareNodesMax = 1_000_000;
+let spare: CostTable | undefined;
+
 /** A heap of numbers by cost, with ties by number so that runs agree. */
 export class CostHeap {
   readonly #items: number[] = [];
@@ -90,14 +141,12 @@ export class CostHeap {
 export function* leastCosts(
   run: Run,
   { adjacency, weights, from, to, estimate, barredNodes, barredEdges }: CostSearch,
-): Generator<'pause', Costs, undefined> {
+): Generator<'pause', CostTable, undefined> {
   const { nodeCount } = run.graph;
-  const costs = new Float64Array(nodeCount).fill(Number.POSITIVE_INFINITY);
-  const before = new Int32Array(nodeCount).fill(-1);
-  const edges = new Int32Array(nodeCount).fill(-1);
-  const isSettled = new Uint8Array(nodeCount);
+  const table = CostTable.for(nodeCount);
+  const { costs, before, edges, isSettled } = table;
   const heap = new CostHeap();
-  costs[from] = 0;
+  table.reach(from, 0);
   heap.push(from, estimate?.(from) ?? 0);
   while (heap.size > 0) {
     const node = heap.pop();
@@ -114,13 +163,13 @@ export function* leastCosts(
       if (barredNodes?.has(next) || barredEdges?.has(edge)) continue;
       const cost = (costs[node] as number) + (weights[edge] as number);
       if (cost >= (costs[next] as number)) continue;
-      costs[next] = cost;
+      table.reach(next, cost);
       before[next] = node;
       edges[next] = edge;
       heap.push(next, cost + (estimate?.(next) ?? 0));
     }
   }
-  return { costs, before, edges };
+  return table;
 }
 
 /** The way to a node from the start; undefined when it was not reached. */

@@ -99,6 +99,7 @@ function* cheapest(run: Run, estimate: ((node: number) => number) | undefined): 
     ...(estimate && { estimate }),
   });
   const row = costRow(run, to, found);
+  found.release();
   if (row !== undefined) yield rowWith(row);
 }
 
@@ -220,7 +221,9 @@ function* bestPaths(run: Run): Rows {
   const k = run.count('k', 1, { min: 1, max: 10_000 });
   const weights = yield* run.positiveWeights(run.text('weight'));
   const adjacency = yield* run.adjacency(run.direction());
-  const first = wayTo(to, yield* leastCosts(run, { adjacency, weights, from, to }));
+  const reached = yield* leastCosts(run, { adjacency, weights, from, to });
+  const first = wayTo(to, reached);
+  reached.release();
   if (first === undefined) return;
   const sum = (edges: readonly number[]): number =>
     edges.reduce((total, edge) => total + (weights[edge] as number), 0);
@@ -277,6 +280,7 @@ function* branches(
       barredEdges,
     });
     const rest = wayTo(to, costs);
+    costs.release();
     if (rest === undefined) continue;
     const edges = [...root, ...rest.edges];
     const nodes = [...last.nodes.slice(0, at), ...rest.nodes];
