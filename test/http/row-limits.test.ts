@@ -39,4 +39,32 @@ test('a LIMIT in the statement above the default gives all of its rows', async (
   assert.deepEqual(await ask('LET a = 1; SELECT FROM T LIMIT 30', script), of(30, 30, false));
   assert.deepEqual(await ask('RETURN (SELECT FROM T LIMIT 30)', script), of(30, 30, false));
   assert.deepEqual(await ask('LET a = 1; SELECT FROM T', script), of(10, 10, true));
+  const params = { params: { n: 30 } };
+  assert.deepEqual(await ask('SELECT FROM T LIMIT :n', params), of(30, 30, false));
+  assert.deepEqual(
+    await ask('LET a = 1; SELECT FROM T LIMIT :n', { ...script, ...params }),
+    of(30, 30, false),
+  );
+  assert.deepEqual(await ask('SELECT FROM T LIMIT ?', { params: [45] }), of(40, 40, true));
+  assert.deepEqual(await ask('SELECT FROM T LIMIT :n', { params: { n: -1 } }), of(10, 10, true));
+  const cypher = { language: 'cypher' };
+  const rows = 'UNWIND range(1, 50) AS i';
+  assert.deepEqual(await ask(`${rows} RETURN i`, cypher), of(10, 10, true));
+  assert.deepEqual(await ask(`${rows} RETURN i LIMIT 5`, cypher), of(10, 5, false));
+  assert.deepEqual(
+    await ask(`${rows} RETURN i ORDER BY i DESC LIMIT 30`, cypher),
+    of(30, 30, false),
+  );
+  assert.deepEqual(await ask(`${rows} RETURN i LIMIT 45`, cypher), of(40, 40, true));
+  assert.deepEqual(
+    await ask(`${rows} RETURN i LIMIT $n`, { ...cypher, ...params }),
+    of(30, 30, false),
+  );
+  assert.deepEqual(await ask(`${rows} WITH i LIMIT 30 RETURN i`, cypher), of(10, 10, true));
+  assert.deepEqual(
+    await ask(`${rows} RETURN i LIMIT 30`, { ...cypher, limit: 20 }),
+    of(20, 20, true),
+  );
+  const union = `${rows} RETURN i LIMIT 15 UNION ALL ${rows} RETURN i LIMIT 15`;
+  assert.deepEqual(await ask(union, cypher), of(30, 30, false));
 });

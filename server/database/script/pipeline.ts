@@ -28,7 +28,7 @@ import type { StatementLimits } from '../bounds/statement-limits.ts';
 import type { StatementWatch } from '../bounds/statement-watch.ts';
 import type { RecordGuard } from '../bounds/record-guard.ts';
 import { warningsOf } from '../statement/statement-warnings.ts';
-import { takenRows } from '../statement/taken-rows.ts';
+import { limitOf, takenRows } from '../statement/taken-rows.ts';
 
 export interface ScriptPipelineOptions {
   readonly databaseName: string;
@@ -222,8 +222,8 @@ class PartRunner {
     if (compiled.changesSchema) this.changedSchema = true;
     this.#noteWarnings(compiled, parameters);
     const opened = this.#open(compiled, view);
-    const wanted =
-      keeps === 'taken' ? takenRows(options, compiled.program.statementLimit) + 1 : keeps;
+    const statementLimit = limitOf(compiled.program.statementLimit, parameters);
+    const wanted = keeps === 'taken' ? takenRows(options, statementLimit) + 1 : keeps;
     const kept = inspect === 'profile' ? 0 : wanted;
     let first: ResultBatch;
     try {
@@ -235,10 +235,10 @@ class PartRunner {
     if (!opened.execution.hasEnded) return this.#drain(opened, first, kept);
     const explain = opened.explain?.();
     close(opened);
-    if (first.rowCount <= kept) return { compiled, rows: first, explain };
+    if (first.rowCount <= kept) return { compiled, rows: first, statementLimit, explain };
     const rows = new KeptRows(kept, noAccount);
     rows.add(first);
-    return { compiled, rows, explain };
+    return { compiled, rows, statementLimit, explain };
   }
 
   #noteWarnings(compiled: CompiledStatement, parameters: ReadonlyMap<string, Value>): void {
@@ -298,13 +298,18 @@ class PartRunner {
 
   async #drain(opened: Opened, first: ResultBatch, wanted: number): Promise<PartRows> {
     const { compiled, execution, memory } = opened;
+    const statementLimit = limitOf(
+      compiled.program.statementLimit,
+      this.#order.statement.parameters,
+    );
     const { pace } = this.#state;
     try {
       const rows = new KeptRows(wanted, memory);
       rows.add(first);
       for (;;) {
         const more = await execution.nextBatch();
-        if (more === undefined) return { compiled, rows, explain: opened.explain?.() };
+        if (more === undefined)
+          return { compiled, rows, statementLimit, explain: opened.explain?.() };
         rows.add(more);
       }
     } catch (error) {

@@ -26,6 +26,8 @@ const sliceMs = 5;
 export interface PartRows {
   readonly compiled: CompiledStatement;
   readonly rows: ResultBatch;
+  /** Its own LIMIT. */
+  readonly statementLimit?: number | undefined;
   readonly explain?: ExplainedPlan | undefined;
 }
 
@@ -138,12 +140,11 @@ export class ScriptRunner {
     const { run } = this.#options;
     const isCall = part.gives !== 'rows';
     const ran = run(part, isLast ? 'taken' : 0);
-    const { compiled, rows, explain } = ran instanceof Promise ? await ran : ran;
+    const { compiled, rows, statementLimit, explain } = ran instanceof Promise ? await ran : ran;
     if (!isLast) return undefined;
     if (isCall) this.#give(rowsOfValue(rows.values[0] ?? null, part.gives === 'map'));
     else {
-      const { shape, program } = compiled;
-      this.#result = { shape, rows, statementLimit: program.statementLimit, explain };
+      this.#result = { shape: compiled.shape, rows, statementLimit, explain };
     }
     return undefined;
   }

@@ -22,7 +22,7 @@ import type { StatementLimits } from '../bounds/statement-limits.ts';
 import type { DatabaseThreads } from '../threads/database-threads.ts';
 import type { StatementWatch } from '../bounds/statement-watch.ts';
 import { warningsOf } from './statement-warnings.ts';
-import { takenRows } from './taken-rows.ts';
+import { limitOf, takenRows } from './taken-rows.ts';
 import { WriteWatch } from '../attempt/write-watch.ts';
 
 /** What a statement runs in; `settle` is called once, when nothing of it is used any more. */
@@ -204,7 +204,7 @@ export class PlanRuns {
   runToEnd(compiled: CompiledStatement, order: Order, scope: Scope): Outcome | Promise<Outcome> {
     const opened = this.#open(compiled, order, scope);
     const facts = this.#factsOf(opened, order, scope.view.snapshotIndex);
-    const taken = takenRows(order.options, compiled.program.statementLimit);
+    const taken = takenOf(compiled, order);
     const wanted = hidesRows(compiled) ? 0 : taken + 1;
     const { execution } = opened;
     let first: ResultBatch;
@@ -250,7 +250,7 @@ export class PlanRuns {
   ): Opened {
     const { options, limits, statement, watch } = order;
     const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
-    const taken = takenRows(options, compiled.program.statementLimit);
+    const taken = takenOf(compiled, order);
     const rowCap = taken === Infinity ? undefined : taken + 1;
     const isProfiled = isProfile(compiled);
     const { profile, planSink } = options;
@@ -298,7 +298,7 @@ export class PlanRuns {
     return {
       shape: hidesRows(compiled) ? noColumns : compiled.shape,
       isReadOnly: compiled.isReadOnly,
-      statementLimit: compiled.program.statementLimit,
+      statementLimit: limitOf(compiled.program.statementLimit, order.statement.parameters),
       index,
       explain: isTold ? explain : undefined,
       warnings: warningsOf(compiled, order.statement.parameters),
@@ -326,4 +326,9 @@ export function isProfile(compiled: CompiledStatement): boolean {
 /** True for PROFILE of SQL, which tells the plan alone; Cypher gives the rows as well (cypher.md 13). */
 export function hidesRows(compiled: CompiledStatement): boolean {
   return isProfile(compiled) && compiled.program.dialect !== 'cypher';
+}
+
+/** How many rows the caller takes. */
+function takenOf({ program }: CompiledStatement, { options, statement }: Order): number {
+  return takenRows(options, limitOf(program.statementLimit, statement.parameters));
 }

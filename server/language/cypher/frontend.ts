@@ -9,7 +9,7 @@ import { compileQuery } from './analyze/query.ts';
 import { compileCommand, queryOfShow } from './analyze/command.ts';
 import { transactionScript } from './analyze/transaction.ts';
 import { notSupported } from './failures.ts';
-import type { CypherAst, Statement } from './ast.ts';
+import type { CypherAst, Query, SingleQuery, Statement } from './ast.ts';
 import { parseInSteps, parseStatement } from './parser/statement.ts';
 
 /** Language `cypher`: openCypher 9 with what is usual beyond it (cypher.md). */
@@ -42,7 +42,7 @@ function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): Program
     plan,
     output,
     slotCount: compiler.slots.count,
-    statementLimit: undefined,
+    statementLimit: statement.kind === 'query' ? writtenLimit(statement.query) : undefined,
     inspect,
     dialect: 'cypher',
     requiredParameters: isExplained ? [] : parametersOf(plan),
@@ -96,6 +96,26 @@ function answered(
     plan,
     output: { kind: 'columns', columns: columns.map(({ name, slot }) => ({ name, slot })) },
   };
+}
+
+/** LIMIT of the RETURN (http-api.md 6.3); of a UNION the sum, where all of its parts have a constant one. */
+function writtenLimit({ parts }: Query): QueryProgram['statementLimit'] {
+  const [first, ...others] = parts.map(limitOfPart);
+  if (others.length === 0) return first;
+  let sum = 0;
+  for (const limit of [first, ...others]) {
+    if (typeof limit !== 'number') return undefined;
+    sum += limit;
+  }
+  return sum;
+}
+
+function limitOfPart({ clauses }: SingleQuery): QueryProgram['statementLimit'] {
+  const last = clauses.at(-1);
+  if (last?.kind !== 'return') return undefined;
+  const { limit } = last.projection;
+  if (limit?.kind === 'parameter') return { parameter: limit.name };
+  return limit?.kind === 'literal' && typeof limit.value === 'number' ? limit.value : undefined;
 }
 
 /** Names of the parameters that the plan uses. */

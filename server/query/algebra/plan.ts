@@ -577,8 +577,8 @@ export interface QueryProgram {
   readonly output: Output;
   /** Size of the frame. */
   readonly slotCount: number;
-  /** LIMIT written in the statement, when it is a constant (http-api.md 6.3). */
-  readonly statementLimit: number | undefined;
+  /** LIMIT written in the statement (http-api.md 6.3): a constant, or a parameter by its name. */
+  readonly statementLimit: number | { readonly parameter: string } | undefined;
   readonly inspect: 'explain' | 'profile' | undefined;
   /** No query, though it changes nothing (SHOW): refused where only queries are welcome. */
   readonly isCommand?: boolean;

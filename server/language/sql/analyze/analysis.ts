@@ -24,7 +24,7 @@ export interface AnalyzedQuery {
   readonly output: Output;
   /** What the rows carry beside their columns (`$depth`, `$path`), for the query around. */
   readonly metadata: ReadonlyMap<string, Binding>;
-  readonly statementLimit: number | undefined;
+  readonly statementLimit: QueryProgram['statementLimit'];
 }
 
 /** The mutually recursive functions of the analyzer, so that its files need not import each other in circles. */

@@ -4,7 +4,7 @@ import type { Match, Projection } from '../statements.ts';
 import type { Analysis, AnalyzedQuery } from './analysis.ts';
 import { PatternBuilder } from './pattern.ts';
 import { shapeOf } from './projection.ts';
-import { constantLimit, finishRows } from './result-pipeline.ts';
+import { writtenLimit, finishRows } from './result-pipeline.ts';
 import { limitTime } from './select.ts';
 
 /** MATCH (sql.md 11): one pattern, NOT paths as anti-joins on it, and a projection of the aliases. */
@@ -33,7 +33,7 @@ export function analyzeMatch(
     plan: scope.close(),
     output,
     metadata: new Map(),
-    statementLimit: constantLimit(node.limit),
+    statementLimit: writtenLimit(node.limit),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Expression as Computed, Output, Slot } from '#query/algebra/expression.ts';
-import type { Column, SortKey } from '#query/algebra/plan.ts';
+import type { Column, QueryProgram, SortKey } from '#query/algebra/plan.ts';
 import { outputOfRow, type Row, valueOfRow } from '#query/binder/row.ts';
 import type { QueryScope } from '#query/binder/scope.ts';
 import type { Expression } from '../ast.ts';
@@ -363,7 +363,8 @@ function isNoLimit(node: Expression): boolean {
 }
 
 /** The LIMIT of a statement when it is a constant (http-api.md 6.3). */
-export function constantLimit(limit: Expression | undefined): number | undefined {
+export function writtenLimit(limit: Expression | undefined): QueryProgram['statementLimit'] {
+  if (limit?.kind === 'parameter') return { parameter: limit.name };
   if (limit?.kind !== 'literal' || typeof limit.value !== 'number') return undefined;
   return limit.value >= 0 ? limit.value : undefined;
 }

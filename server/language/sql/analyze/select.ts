@@ -8,7 +8,7 @@ import { bindScores } from './scores.ts';
 import { requireKeyCondition } from './schema/index-target.ts';
 import { analyzeEarlyLets, analyzeRowLets } from './let.ts';
 import { shapeOf } from './projection.ts';
-import { constantLimit, finishRows } from './result-pipeline.ts';
+import { writtenLimit, finishRows } from './result-pipeline.ts';
 import { analyzeTarget } from './target.ts';
 
 /** SELECT (sql.md 7). */
@@ -34,7 +34,7 @@ export function analyzeSelect(
     plan: scope.close(),
     output,
     metadata: new Map(passes ? scope.bindings : []),
-    statementLimit: constantLimit(node.limit),
+    statementLimit: writtenLimit(node.limit),
   };
 }
 

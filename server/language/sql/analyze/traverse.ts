@@ -4,7 +4,7 @@ import { outputOfRow } from '#query/binder/row.ts';
 import { type ElementScope, QueryScope, type Binding, type Scope } from '#query/binder/scope.ts';
 import type { Traverse } from '../statements.ts';
 import type { Analysis, AnalyzedQuery, Environment } from './analysis.ts';
-import { constantLimit, skipAndLimit } from './result-pipeline.ts';
+import { writtenLimit, skipAndLimit } from './result-pipeline.ts';
 import { limitTime } from './select.ts';
 import { analyzeTarget } from './target.ts';
 
@@ -66,7 +66,7 @@ export function analyzeTraverse(
     plan: scope.close(),
     output: { kind: 'value', slot: as },
     metadata: pathBindings(analysis, slots, scope.level),
-    statementLimit: constantLimit(node.limit),
+    statementLimit: writtenLimit(node.limit),
   };
 }
 
