@@ -462,6 +462,30 @@ test('a new member that does not get the users of the cluster in time is told of
   assert.equal((await cluster.door(0).ask('POST', 'cluster/peer', { body })).status, 200);
 });
 
+test('digests of a copy are told to servers, at the index of a mark', async (context) => {
+  const cluster = await startCluster(context);
+  for (const server of cluster.servers)
+    server.verifier = {
+      mark: async (database) => ({ verifyId: database, index: 5 }),
+      result: (database) => ({
+        database,
+        index: 5,
+        files: [{ name: 'Person_0.bucket', checksum: 'c0', size: 1, type: 'bucket' }],
+      }),
+    };
+  const asked = { user: null, headers: { 'x-service-cluster-token': clusterToken } };
+  const path = 'ha/snapshot/school/checksums';
+  assert.deepEqual((await cluster.door(0).ask('GET', path, asked)).body, {
+    algorithm: 'sha256',
+    appliedIndex: 5,
+    files: { 'Person_0.bucket': 'c0' },
+  });
+  assert.equal((await cluster.door(0).ask('GET', path)).status, 401);
+  assert.equal((await cluster.door(1).ask('GET', path, asked)).status, 409);
+  const unknown = await cluster.door(0).ask('GET', path.replace('school', 'none'), asked);
+  assert.equal(unknown.status, 404);
+});
+
 test('align database compares, and has the members that differ fetch it anew', async (context) => {
   const cluster = await startCluster(context);
   const fetched: string[] = [];

@@ -201,6 +201,10 @@ export const routeRequests: Readonly<Record<string, RouteRequest>> = {
   'POST /cluster/stage/:uuid': { need: { peer: 403 }, path: '/cluster/stage/u1', body: {} },
   'POST /cluster/auth-session': { need: { peer: 403 }, path: '/cluster/auth-session', body: {} },
   'GET /ha/snapshot/:database': { need: { peer: 401 }, path: '/ha/snapshot/school' },
+  'GET /ha/snapshot/:database/checksums': {
+    need: { peer: 401 },
+    path: '/ha/snapshot/school/checksums',
+  },
   // Plugin `prometheus`; who sees which database is tested with it.
   'GET /metrics': { need: 'user', path: '/metrics', isAtRoot: true },
   'GET /prometheus': { need: 'user', path: '/prometheus', isAtRoot: true },
