@@ -109,6 +109,9 @@ export function refusalOf(error: unknown): Refusal {
       detail: messageOf(error),
       exception: errorSpecs.Internal.exception,
     };
+  // It led when the request began: nothing is committed, and the next leader takes it (ha.md 12.2).
+  if (error.code === 'NotLeader')
+    return refusalOf(new DatabaseError('QuorumNotReached', `${error.message}; run it again`));
   const outcome: Outcome = outcomeOf[error.code];
   return {
     status: outcome.status,
@@ -122,6 +125,20 @@ export function refusalOf(error: unknown): Refusal {
     ...(outcome.retryAfter === undefined
       ? undefined
       : { headers: ['Retry-After', String(outcome.retryAfter)] }),
+  };
+}
+
+/** Of what only the leader does, asked of another server. @param address where the leader is, if it is known */
+export function notTheLeader(
+  status: 400 | 409,
+  { message, address }: { readonly message: string; readonly address: string | undefined },
+): Refusal {
+  return {
+    status,
+    error: message,
+    detail: message,
+    exception: errorSpecs.NotLeader.exception,
+    ...(address !== undefined && { exceptionArgs: address }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import { haProxyMaxBodySize } from '#config/cluster-http-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
-import { HttpRefusal, refusalOf, withStatus } from '../answer/errors.ts';
+import { HttpRefusal, notTheLeader, withStatus } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { corsHeaders } from '../request/cors.ts';
 import { sessionHeader } from '../answer/statement-run.ts';
@@ -92,12 +92,9 @@ function requireToLead({ view, addresses }: ClusterDoor): void {
   const { role, leader: current } = view.consensus.status();
   if (role === 'leader') return;
   const address = current === undefined ? undefined : addresses.addresses('http').get(current);
-  const error = new DatabaseError(
-    'NotLeader',
-    `Server '${view.serverName}' is not the leader${current === undefined ? '' : `, ${current} is`}`,
-    { arguments: address === undefined ? [] : [address] },
-  );
-  throw new HttpRefusal({ ...refusalOf(error), headers: ['X-Service-Not-Executed', '1'] });
+  const message = `Server '${view.serverName}' is not the leader${current === undefined ? '' : `, ${current} is`}`;
+  const headers = ['X-Service-Not-Executed', '1'];
+  throw new HttpRefusal({ ...notTheLeader(400, { message, address }), headers });
 }
 
 /** What may have been executed elsewhere is 504 here (ha.md 12.2). */

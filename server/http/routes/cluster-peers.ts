@@ -2,7 +2,7 @@ import type { preParsingHookHandler } from 'fastify';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import { receiverHeader, type SnapshotArchive } from '#cluster/cluster-view.ts';
 import { haSnapshotWriteTimeout } from '#config/cluster-resync-settings.ts';
-import { badRequest, HttpRefusal, refusalOf } from '../answer/errors.ts';
+import { badRequest, HttpRefusal, notTheLeader } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { objectBody } from '../request/input-schema.ts';
 import { clusterOf } from './cluster.ts';
@@ -119,10 +119,8 @@ function requireLeader({ view, addresses }: Pick<ClusterDoor, 'view' | 'addresse
   const { role, leader } = view.consensus.status();
   if (role === 'leader') return;
   const address = leader === undefined ? undefined : addresses.addresses('http').get(leader);
-  const error = new DatabaseError('NotLeader', `Server '${view.serverName}' is not the leader`, {
-    arguments: address === undefined ? [] : [address],
-  });
-  throw new HttpRefusal({ ...refusalOf(error), status: 409 });
+  const message = `Server '${view.serverName}' is not the leader`;
+  throw new HttpRefusal(notTheLeader(409, { message, address }));
 }
 
 function unknownDatabase(database: string): HttpRefusal {

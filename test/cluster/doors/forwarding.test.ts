@@ -146,6 +146,28 @@ test('a database that was just made elsewhere is known at the first query', asyn
   assert.equal((await ask('query/nowhere')).status, 500);
 });
 
+test('a write whose server loses the lead meanwhile is for the client to repeat, and is repeated by a follower', async (context) => {
+  const cluster = await startCluster(context);
+  let lost = 0;
+  for (const { databases } of cluster.doors)
+    databases.behaviours.set('write', {
+      ...write,
+      before: () => {
+        lost -= 1;
+        if (lost >= 0) throw new DatabaseError('NotLeader', 'this server is not the leader; x is');
+      },
+    });
+  lost = 1;
+  const direct = await cluster.door(0).ask('POST', 'command/school', { body: sql('write') });
+  assert.deepEqual(
+    [direct.status, direct.body['exception'], direct.headers['retry-after']],
+    [503, 'QuorumNotReachedException', '1'],
+  );
+  lost = 1;
+  const through = await cluster.door(1).ask('POST', 'command/school', { body: sql('write') });
+  assert.equal(through.status, 200, through.text);
+});
+
 test('sessions belong to the server that began them', async (context) => {
   const cluster = await startCluster(context);
   script(cluster);
