@@ -120,7 +120,7 @@ export const serverReadThreads = integerSetting('server.readThreads', {
   min: -1,
   max: 64,
   description:
-    'Threads for long reading statements beside the main one, started when they are needed; -1 means one less than processors, and no more than the container has memory for',
+    'Threads for long reading statements beside the main one, started when they are needed; -1 means one less than processors, and none in a container with a memory limit',
   reload: 'restart',
 });
 export const serverReadThreadMinWork = integerSetting('server.readThreadMinWork', {

@@ -222,8 +222,8 @@ function makeMemory(
 ): { readonly memory: ServerMemory; readonly threads: ReaderThreads | undefined } {
   const { settings, container } = options;
   const { processorCount = 1 } = options;
-  const containerBytes = container?.limitBytes;
-  const held = threadMemory(readThreadCount(settings, { processorCount, containerBytes }));
+  const isMemoryLimited = container !== undefined;
+  const held = threadMemory(readThreadCount(settings, { processorCount, isMemoryLimited }));
   const memory = new ServerMemory({
     bytesMax: settings.get(serverQueryMaxMemory) || Math.floor(options.heapBytesMax / 2),
     threads: held,

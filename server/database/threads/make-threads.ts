@@ -7,25 +7,20 @@ import type { ActiveStatements } from '../bounds/active-statements.ts';
 import type { ContainerMemory, ThreadMemory } from '../bounds/memory-accounts.ts';
 import { ReaderThreads } from './reader-threads.ts';
 
-/**
- * Of a container's memory, for the main thread and each reader thread: a thread has a heap and caches of its own, and whatever all
- * statements may hold may be held by those in one thread.
- */
-const bytesPerThread = 1024 ** 3;
-
 /** More are to be asked for. */
 const defaultMax = 64;
 
-/** How many reader threads there are at most: what setting `server.readThreads` says, or what the machine has room for. */
+/**
+ * How many reader threads there are at most: what setting `server.readThreads` says, or one less than processors. None where memory is
+ * limited: the garbage of several heaps, each of which may be as large as the limit allows for one, would pass it together.
+ */
 export function readThreadCount(
   settings: Settings,
-  room: { readonly processorCount: number; readonly containerBytes: number | undefined },
+  room: { readonly processorCount: number; readonly isMemoryLimited: boolean },
 ): number {
   const asked = settings.get(serverReadThreads);
   if (asked >= 0) return asked;
-  const { processorCount, containerBytes = Number.POSITIVE_INFINITY } = room;
-  const threadCount = Math.min(processorCount, Math.floor(containerBytes / bytesPerThread));
-  return Math.min(defaultMax, Math.max(0, threadCount - 1));
+  return room.isMemoryLimited ? 0 : Math.min(defaultMax, Math.max(0, room.processorCount - 1));
 }
 
 /** Counts of memory for the main thread, whose place is the first, and for each reader thread. */
