@@ -279,7 +279,7 @@ export interface CreateType extends Located {
   readonly recordKind: RecordKind;
   readonly name: NameReference;
   readonly ifNotExists: boolean;
-  readonly supertypes: readonly string[];
+  readonly supertypes: readonly NameReference[];
   readonly buckets: readonly string[];
   readonly bucketCount: number | undefined;
   readonly custom: readonly NamedValue[];
@@ -360,14 +360,17 @@ export interface DropBucket extends Located {
   readonly ifExists: boolean;
 }
 
+/** A component of an index whose property, a path of names, is not looked up yet. */
+export interface IndexedProperty extends Omit<IndexComponent, 'property'> {
+  readonly path: readonly NameReference[];
+}
+
 export interface CreateIndex extends Located {
   readonly kind: 'createIndex';
   readonly name: NameReference | undefined;
   readonly ifNotExists: boolean;
   readonly type: NameReference;
-  readonly components: readonly IndexComponent[];
-  /** `(p1, p2 by key)` without blanks, for the default name. */
-  readonly componentText: string;
+  readonly components: readonly IndexedProperty[];
   readonly indexKind: IndexKind;
   readonly isUnique: boolean;
   readonly nullStrategy: 'SKIP' | 'ERROR' | 'INDEX';

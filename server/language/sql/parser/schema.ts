@@ -1,17 +1,19 @@
-import type { IndexComponent, IndexKind } from '#catalog/catalog.ts';
+import type { IndexKind } from '#catalog/catalog.ts';
 import type { RecordKind } from '#core/value/record.ts';
 import { closestWord } from '../../suggestion.ts';
 import type {
   AlterTypeItem,
   CreateIndex,
+  IndexedProperty,
   NamedValue,
+  NameReference,
   PropertyAttribute,
   SchemaStatement,
 } from '../statements.ts';
 import { map, parameter } from './expression.ts';
 import type { Parser } from './parser.ts';
 import { bucketReference } from './target.ts';
-import { nameReference } from './write.ts';
+import { nameReference, propertyReference } from './write.ts';
 
 /** CREATE, ALTER and DROP of types, properties, buckets and indexes (sql.md 13.1 to 13.11). */
 
@@ -44,7 +46,10 @@ export function namedValues(parser: Parser): readonly NamedValue[] {
 export function createType(parser: Parser, recordKind: RecordKind, at: number): SchemaStatement {
   const name = nameReference(parser, 'a type name');
   const mayExist = ifNotExists(parser);
-  const supertypes = parser.acceptKeyword('EXTENDS') ? parser.nameList() : [];
+  const supertypes: NameReference[] = [];
+  if (parser.acceptKeyword('EXTENDS'))
+    do supertypes.push(nameReference(parser, 'a type'));
+    while (parser.accept(','));
   const isEdge = recordKind === 'edge';
   const isUnidirectional = isEdge && parser.acceptKeyword('UNIDIRECTIONAL');
   let isLightweight = false;
@@ -190,12 +195,7 @@ export function dropType(parser: Parser, at: number): SchemaStatement {
 export function createProperty(parser: Parser, at: number): SchemaStatement {
   const type = nameReference(parser, 'a type');
   parser.expect('.');
-  const property = {
-    at: parser.start,
-    isVariable: false,
-    name: parser.propertyName(),
-    end: parser.lastEnd,
-  };
+  const property = propertyReference(parser);
   const mayExist = ifNotExists(parser);
   if (!parser.atName()) parser.unexpected('a data type');
   const dataType = parser.takeName();
@@ -309,7 +309,6 @@ export function createIndex(parser: Parser, at: number): SchemaStatement {
   if (parser.atKeyword('TYPE') && parser.peek(1).kind !== '(') parser.advance();
   const type = nameReference(parser, 'a type');
   const components = indexComponents(parser);
-  const componentText = components.map(componentName).join(',');
   const { kind, isUnique } = indexType(parser);
   return {
     kind: 'createIndex',
@@ -317,7 +316,6 @@ export function createIndex(parser: Parser, at: number): SchemaStatement {
     ifNotExists: mayExist,
     type,
     components,
-    componentText,
     indexKind: kind,
     isUnique,
     ...indexOptions(parser),
@@ -335,7 +333,6 @@ function manualIndex(parser: Parser, name: string, at: number): SchemaStatement 
     ifNotExists: false,
     type: { name: '', isVariable: false, at, end: at },
     components: [],
-    componentText: '',
     indexKind: 'LSM_TREE',
     isUnique: false,
     nullStrategy: 'SKIP',
@@ -374,7 +371,7 @@ function nullStrategyName(parser: Parser): CreateIndex['nullStrategy'] {
   return word;
 }
 
-function indexComponents(parser: Parser): readonly IndexComponent[] {
+function indexComponents(parser: Parser): readonly IndexedProperty[] {
   parser.expect('(');
   const components = [indexComponent(parser)];
   while (parser.accept(',')) components.push(indexComponent(parser));
@@ -382,10 +379,10 @@ function indexComponents(parser: Parser): readonly IndexComponent[] {
   return components;
 }
 
-function indexComponent(parser: Parser): IndexComponent {
-  let property = parser.propertyName();
-  while (parser.accept('.')) property += `.${parser.propertyName()}`;
-  let by: IndexComponent['by'] = 'value';
+function indexComponent(parser: Parser): IndexedProperty {
+  const path = [propertyReference(parser)];
+  while (parser.accept('.')) path.push(propertyReference(parser));
+  let by: IndexedProperty['by'] = 'value';
   if (parser.acceptKeyword('BY')) {
     if (parser.acceptKeyword('KEY')) by = 'mapKey';
     else if (parser.acceptKeyword('VALUE')) by = 'mapValue';
@@ -396,13 +393,7 @@ function indexComponent(parser: Parser): IndexComponent {
   }
   const caseInsensitive = parser.acceptKeyword('COLLATE');
   if (caseInsensitive) parser.expectKeyword('CI');
-  return { property, by, caseInsensitive };
-}
-
-/** A component in the default name of its index: the BY clause is part of it, blanks are not (sql.md 13.10.1). */
-function componentName(component: IndexComponent): string {
-  const suffix = { value: '', mapKey: 'bykey', mapValue: 'byvalue', item: 'byitem' }[component.by];
-  return component.property.replace(/\s/g, '') + suffix;
+  return { path, by, caseInsensitive };
 }
 
 /** After DROP INDEX. */

@@ -79,9 +79,18 @@ function destination(parser: Parser): Destination | undefined {
 
 /** A name, or an unquoted `$name` that stands for one. */
 export function nameReference(parser: Parser, what: string): NameReference {
+  return reference(parser, () => parser.name(what));
+}
+
+/** As `nameReference`, where a property stands. */
+export function propertyReference(parser: Parser): NameReference {
+  return reference(parser, () => parser.propertyName());
+}
+
+function reference(parser: Parser, take: () => string): NameReference {
   const at = parser.start;
   const isVariable = parser.kind === 'word' && parser.text.charCodeAt(at) === 36;
-  const name = parser.name(what);
+  const name = take();
   return { name: isVariable ? name.slice(1) : name, isVariable, at, end: parser.lastEnd };
 }
 

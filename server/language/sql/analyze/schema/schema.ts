@@ -1,3 +1,4 @@
+import type { IndexComponent } from '#catalog/catalog.ts';
 import type { AlterTypeItem, PropertyAttribute, SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
@@ -98,7 +99,7 @@ function createType(analysis: Analysis, node: syntax.CreateType): SchemaChange {
     type: node.recordKind,
     name: nameOf(analysis, node.name),
     ifNotExists: node.ifNotExists,
-    supertypes: node.supertypes,
+    supertypes: node.supertypes.map((supertype) => nameOf(analysis, supertype)),
     buckets: node.buckets,
     bucketCount: node.bucketCount,
     custom: constantMap(analysis, node.custom, 'custom attribute'),
@@ -173,18 +174,31 @@ function attributeValue(analysis: Analysis, name: string, node: Expression): Val
 function createIndex(analysis: Analysis, node: syntax.CreateIndex): SchemaChange {
   if (node.components.length === 0)
     throw new DatabaseError('NotSupported', 'not supported: manual index');
+  const components = node.components.map(
+    ({ path, by, caseInsensitive }): IndexComponent => ({
+      property: path.map((name) => nameOf(analysis, name)).join('.'),
+      by,
+      caseInsensitive,
+    }),
+  );
   return {
     kind: 'create-index',
     name: node.name && nameOf(analysis, node.name),
     ifNotExists: node.ifNotExists,
     type: nameOf(analysis, node.type),
-    components: node.components,
-    componentText: node.componentText,
+    components,
+    componentText: components.map(componentName).join(','),
     indexKind: node.indexKind,
     unique: node.isUnique,
     nullStrategy: node.nullStrategy,
     metadata: metadataOf(analysis, node.metadata),
   };
+}
+
+/** A component in the default name of its index: the BY clause is part of it, blanks are not (sql.md 13.10.1). */
+function componentName(component: IndexComponent): string {
+  const suffix = { value: '', mapKey: 'bykey', mapValue: 'byvalue', item: 'byitem' }[component.by];
+  return component.property.replace(/\s/g, '') + suffix;
 }
 
 function metadataOf(analysis: Analysis, node: Expression | undefined): ValueMap {
