@@ -2,6 +2,7 @@ import type { RefreshMode } from '#catalog/definitions.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Maintenance } from '#query/algebra/maintenance.ts';
+import type { Expression, Slot } from '#query/algebra/expression.ts';
 import { inputsOf, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, Move, PlanNode } from '#query/algebra/plan.ts';
 import { isWriting, nodesOf } from '../../script/effects.ts';
@@ -162,12 +163,8 @@ function sourcesOf(
           if (unknownSources.has(node.op)) isKnown = false;
       }
     },
-    expression(part) {
-      if (part.op === 'Call' && /^\.?(out|in|both)(E|V)?$/u.test(part.function)) isKnown = false;
-      // A link may lead anywhere.
-      if (part.op === 'Property' && part.of.op === 'Property') isKnown = false;
-    },
   });
+  if (mayFollowLinks(plan)) isKnown = false;
   const isCovered = (type: TypeId): boolean =>
     catalog.typeWithId(type).supertypes.some((supertype) => found.has(supertype));
   const named = [...found].filter((type) => !isCovered(type));
@@ -176,6 +173,62 @@ function sourcesOf(
     readsAnyType: !isKnown,
   };
 }
+
+/**
+ * True when the rows may show more of a record than of those that sources give: a link, an end of an edge or a function may lead
+ * anywhere. What is read of anything but such a record counts as read through a link.
+ */
+function mayFollowLinks(plan: LogicalPlan): boolean {
+  const records = recordSlots(plan);
+  const isRecord = (value: Expression | undefined): boolean =>
+    value?.op === 'Slot' && records.has(value.slot);
+  let follows = false;
+  walkPlan(plan, {
+    expression(part) {
+      if (part.op === 'Property' || part.op === 'Attribute' || part.op === 'IsDefined')
+        follows ||= !isRecord(part.of);
+      else if (part.op === 'NestedProjection') follows ||= !isRecord(part.of);
+      else if (part.op === 'Element') follows ||= part.keys.some(mayBeName) && !isRecord(part.of);
+      else if (part.op === 'Call' && readingCalls.test(part.function))
+        follows ||= !part.function.startsWith('.') || !isRecord(part.arguments[0]);
+      else if (part.op === 'Call' && movingCalls.test(part.function)) follows = true;
+    },
+  });
+  return follows;
+}
+
+/** Slots that hold a record of a source, under whichever name. */
+function recordSlots(plan: LogicalPlan): ReadonlySet<Slot> {
+  const records = new Set<Slot>();
+  let before = -1;
+  const add = (slot: Slot, value: Expression): void => {
+    if (value.op === 'Slot' && records.has(value.slot)) records.add(slot);
+  };
+  while (records.size > before) {
+    before = records.size;
+    walkPlan(plan, {
+      plan(node) {
+        if (node.op === 'TypeScan' || node.op === 'BucketScan') records.add(node.as);
+        if (node.op === 'Match') for (const { slot } of node.pattern.nodes) records.add(slot);
+        if (node.op === 'Project') for (const { slot, value } of node.columns) add(slot, value);
+      },
+      expression(part) {
+        if (part.op === 'NestedProjection') add(part.element, part.of);
+      },
+    });
+  }
+  return records;
+}
+
+/** A position leads to no property. */
+function mayBeName(key: Expression): boolean {
+  return key.op !== 'Constant' || typeof key.value === 'string';
+}
+
+const movingCalls = /^\.?(out|in|both)(E|V)?$/iu;
+/** As functions, or of what may be a link, they read records. */
+const readingCalls =
+  /^(shortestPath|dijkstra|astar|bellmanFord|duanSSSP|\.(asRecord|include|exclude|toJSON|asJSON|asMap|keys|values|field|transform))$/iu;
 
 const unknownSources: ReadonlySet<string> = new Set([
   'RecordLookup',
