@@ -155,11 +155,23 @@ export class MaterializedViews {
   /** The views with something to catch up on that the text names. */
   pendingIn(text: string): readonly string[] {
     return this.incrementalIn(text)
-      .filter((view) => {
-        const state = this.#states.get(view.type);
-        return state?.isBehind === true || state?.running !== undefined;
-      })
+      .filter((view) => this.#isPending(view))
       .map((view) => view.name);
+  }
+
+  /** A view on a view that is behind will be. */
+  #isPending(view: ViewDefinition): boolean {
+    const state = this.#states.get(view.type);
+    if (state?.isBehind === true || state?.running !== undefined) return true;
+    return this.#innerViews(view).some((inner) => this.#isPending(inner));
+  }
+
+  #innerViews(view: ViewDefinition): readonly ViewDefinition[] {
+    const { definitions } = this.#options.catalog();
+    return view.sourceTypes.flatMap((source) => {
+      const inner = definitions.view(source);
+      return inner?.refreshMode === 'INCREMENTAL' ? [inner] : [];
+    });
   }
 
   /** The views that follow their sources and that the text names. */
@@ -184,10 +196,7 @@ export class MaterializedViews {
 
   async #catchUp(view: ViewDefinition): Promise<void> {
     // Views on views: the sources first.
-    for (const source of view.sourceTypes) {
-      const inner = this.#options.catalog().definitions.view(source);
-      if (inner?.refreshMode === 'INCREMENTAL') await this.#catchUp(inner);
-    }
+    for (const inner of this.#innerViews(view)) await this.#catchUp(inner);
     const state = this.#state(view);
     // A refresh that runs already counts only when nothing was committed since it began.
     const wanted = state.isBehind ? state.startedCount + 1 : state.startedCount;
