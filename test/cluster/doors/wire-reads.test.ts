@@ -35,7 +35,10 @@ async function started(context: TestContext, level: string) {
     (parts, server) => {
       const sockets = new SocketServer({ ...parts, runtime: systemRuntime });
       server.mountUpgrade('/ws', (upgrade) => sockets.accept(upgrade));
-      const store = new KeyValueStore({ bytesMax: () => 1e6, isDatabase: () => false });
+      const store = new KeyValueStore({
+        bytesMax: () => 1e6,
+        isDatabase: (name) => name === 'school',
+      });
       const wire = new RedisServer({ ...parts, tls: undefined, store, runtime: systemRuntime });
       wires.push(wire);
       context.after(async () => {

@@ -112,7 +112,7 @@ export class ExpandOperator implements PhysicalOperator {
         continue;
       }
       const { element, check } = neighbours;
-      if (walked !== undefined && walked.has(neighbours.edge)) continue;
+      if (walked?.has(neighbours.edge)) continue;
       if (seen !== undefined && !seen.add(element)) continue;
       if (check !== undefined && !check(element, view)) continue;
       if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
@@ -287,7 +287,7 @@ export class ExpandIntoOperator implements PhysicalOperator {
         continue;
       }
       if (this.#walking.element !== this.#target) continue;
-      if (walked !== undefined && walked.has(this.#walking.edge)) continue;
+      if (walked?.has(this.#walking.edge)) continue;
       if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
       return ROW;
     }
