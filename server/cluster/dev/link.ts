@@ -7,7 +7,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
  */
 export class Link {
   #server: Server;
-  #port = 0;
+  readonly #port: number;
   readonly #targetPort: number;
   readonly #sockets = new Set<Socket>();
   /** What the one who dialled sends is lost; what the target sends is lost. */
@@ -15,20 +15,18 @@ export class Link {
   /** What the target sends arrives at so many bytes a second. */
   #bytesPerSecond = Number.POSITIVE_INFINITY;
 
-  constructor(targetPort: number) {
+  /** @param port on loopback, stands for the target; one that no outgoing connection is given while the link is down */
+  constructor(targetPort: number, port: number) {
     this.#targetPort = targetPort;
+    this.#port = port;
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  /** @returns the port on loopback that stands for the target */
-  async open(): Promise<number> {
+  async open(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(this.#port, '127.0.0.1', resolve);
     });
-    const address = this.#server.address();
-    this.#port = typeof address === 'object' && address ? address.port : 0;
-    return this.#port;
   }
 
   /** The target has ended: whoever connects is refused, as it would be without the link. */

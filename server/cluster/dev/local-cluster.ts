@@ -275,7 +275,7 @@ export class LocalCluster {
     this.#nextPlace += 1;
     const rootPath = join(directory, `server-${place}`);
     mkdirSync(rootPath, { recursive: true });
-    const taken = this.servers.flatMap(({ options }) => [options.httpPort, options.raftPort]);
+    const taken = this.#reserved();
     const httpPort = await freePort(
       (this.#options.httpPort ?? 0) + place,
       taken,
@@ -313,6 +313,17 @@ export class LocalCluster {
     return server;
   }
 
+  /** Ports of servers and links, those that do not listen just now too. */
+  #reserved(): number[] {
+    return this.servers.flatMap((server) => [
+      server.options.httpPort,
+      server.options.raftPort,
+      ...Object.values(this.#dialMaps.get(server) ?? {}).map((dialled) =>
+        Number(dialled.slice(dialled.lastIndexOf(':') + 1)),
+      ),
+    ]);
+  }
+
   readonly #dialMaps = new Map<LocalServer, Record<string, string>>();
 
   async #link(from: LocalServer, to: LocalServer): Promise<void> {
@@ -320,8 +331,10 @@ export class LocalCluster {
     const map = this.#dialMaps.get(from) ?? {};
     const links: Link[] = [];
     for (const port of [to.options.raftPort, to.options.httpPort]) {
-      const link = new Link(port);
-      map[`127.0.0.1:${port}`] = `127.0.0.1:${await link.open()}`;
+      const linkPort = await freePort(0, this.#reserved(), undefined);
+      const link = new Link(port, linkPort);
+      await link.open();
+      map[`127.0.0.1:${port}`] = `127.0.0.1:${linkPort}`;
       links.push(link);
     }
     this.#links.set(`${from.place}>${to.place}`, links);
