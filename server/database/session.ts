@@ -49,6 +49,8 @@ export interface RunOptions {
   readonly rowCountMax?: number;
   /** As many rows as the caller takes of a statement that has a LIMIT of its own; default `rowCountMax`. */
   readonly limitedRowCountMax?: number;
+  /** Memory that is counted for the statement before it starts: what an earlier run of it took. */
+  readonly memoryBytes?: number;
   readonly profile?: 'basic' | 'detailed';
   /** `readTimeout` of the user's groups (http-api.md 16), beside `command.timeout`; -1 or absent: none. */
   readonly readTimeoutMs?: number;
@@ -90,6 +92,8 @@ export interface ResultStream {
    * gives, without a promise per batch. Undefined: pull.
    */
   readonly complete?: ResultBatch | undefined;
+  /** What the statement has drawn of the memory of all statements, until it is closed. */
+  readonly memoryBytes: number;
   /** At most some 1,024 rows or 5 ms of work; undefined at the end. */
   nextBatch(): Promise<ResultBatch | undefined>;
   /** The rows as bytes. @param rowCountMax of the rows that are written; one more is looked for, for `isCut` */

@@ -36,6 +36,8 @@ export interface Behaviour {
   readonly stats?: Readonly<Record<string, number | boolean>>;
   readonly explain?: ExplainedPlan;
   readonly records?: ReadonlyMap<Rid, StoredRecord>;
+  /** What a run of it draws of the memory of all statements. */
+  readonly memoryBytes?: number;
   /** Called before anything else; throws to refuse. */
   readonly before?: (statement: Statement, options: RunOptions) => void | Promise<void>;
 }
@@ -225,6 +227,7 @@ function fakeStream(behaviour: Behaviour, closed: () => void): ResultStream {
     isReadOnly: behaviour.isWrite !== true,
     statementLimit: behaviour.statementLimit,
     complete,
+    memoryBytes: behaviour.memoryBytes ?? 0,
     records: {
       record: (rid) => behaviour.records?.get(rid),
       degree: (_vertex, direction) => (direction === 'in' ? 3 : 4),

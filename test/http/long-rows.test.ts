@@ -133,6 +133,26 @@ test('long rows that could pass the ceiling are counted before the first byte', 
   assert.equal(door.databases.openStreams, 0);
 });
 
+test('an answer that was counted has the memory of its first run, and is refused with a status', async (context) => {
+  const door = await startDoor(context, { 'server.httpQueryMaxResultRows': '3' });
+  const { seen, behaviours } = door.databases;
+  const ask = () => door.ask('POST', 'query/school', { body: { ...sql, limit: -1 } });
+  behaviours.set('x', { batches: [asRows(1), asRows(1)], memoryBytes: 12_345 });
+  assert.equal((await ask()).status, 200);
+  assert.deepEqual(
+    seen.map(({ options }) => options.memoryBytes),
+    [undefined, 12_345],
+  );
+  const batches = async (index: number) => {
+    if (seen.length === 4) throw new DatabaseError('Busy', 'statements hold all of the memory');
+    return index < 2 ? asRows(1) : undefined;
+  };
+  behaviours.set('x', { batches });
+  assert.equal((await ask()).status, 503);
+  assert.equal(seen.length, 4);
+  assert.equal(door.databases.openStreams, 0);
+});
+
 test('what fails amid a long row breaks the answer off', async (context) => {
   const door = await startDoor(context);
   const failing = new Map<string, Value>([['a', text]]);

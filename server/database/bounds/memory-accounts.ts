@@ -134,6 +134,16 @@ export class StatementMemory implements MemoryAccount {
     return this.#used;
   }
 
+  /** What it has drawn so far, in steps; it keeps all of it until it is closed. */
+  get grantedBytes(): number {
+    return this.#granted;
+  }
+
+  /** Draws so much before it is needed, so that it cannot be refused later. @throws DatabaseError as `reserve` */
+  draw(bytes: number): void {
+    if (bytes > this.#granted) this.#draw(bytes);
+  }
+
   /** @throws DatabaseError `TooLarge` over `queryMaxMemory`, `Busy` over the server's share */
   reserve(bytes: number): void {
     const used = this.#used + bytes;

@@ -119,6 +119,7 @@ export class PlanRuns {
         first,
         active: order.watch.statement(),
         view: scope.view,
+        memory: opened.memory,
         told: (error) => withPlace(error, compiled.program.source),
         end: (error) => {
           order.watch.finish();
@@ -250,6 +251,7 @@ export class PlanRuns {
   ): Opened {
     const { options, limits, statement, watch } = order;
     const memory = new StatementMemory(this.#memory, limits.memoryBytesMax);
+    if (options.memoryBytes !== undefined) memory.draw(options.memoryBytes);
     const taken = takenOf(compiled, order);
     const rowCap = taken === Infinity ? undefined : taken + 1;
     const isProfiled = isProfile(compiled);

@@ -3,6 +3,7 @@ import type { Warning } from '#core/warnings.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ActiveStatement } from '../bounds/active-statements.ts';
+import type { StatementMemory } from '../bounds/memory-accounts.ts';
 import { type PlanExecution, rowsPerBatch } from './plan-execution.ts';
 import { RenderedBatches } from './rendered-rows.ts';
 import type { ChosenRows, Move } from '../threads/moved-rows.ts';
@@ -82,6 +83,7 @@ export class FinishedResult implements ResultStream {
   whenClosed: ((error: unknown) => void) | undefined = undefined;
   readonly statementLimit: number | undefined;
   readonly complete: ResultBatch;
+  readonly memoryBytes = 0;
   readonly #facts: ResultFacts;
   readonly #view: LazyView;
   readonly #release: (error: undefined) => void;
@@ -159,6 +161,7 @@ export class StreamingResult implements ResultStream {
   readonly #active: ActiveStatement;
   readonly #end: (error: unknown) => void;
   readonly #told: (error: unknown) => unknown;
+  readonly #memory: StatementMemory;
   readonly #move: MoveOn | undefined;
   #chosen: ChosenRows | undefined;
   #first: ResultBatch | undefined;
@@ -178,6 +181,7 @@ export class StreamingResult implements ResultStream {
       end: (error: unknown) => void;
       /** The error as the client is told of it. */
       told: (error: unknown) => unknown;
+      memory: StatementMemory;
       move?: MoveOn | undefined;
     },
   ) {
@@ -191,9 +195,14 @@ export class StreamingResult implements ResultStream {
     this.#active = options.active;
     this.#end = options.end;
     this.#told = options.told;
+    this.#memory = options.memory;
     this.#move = options.move;
     // What it holds is let go of as soon as somebody ends it, also while nobody pulls; the next pull throws the reason.
     this.#active.onEnd(() => this.#finish(undefined));
+  }
+
+  get memoryBytes(): number {
+    return this.#memory.grantedBytes;
   }
 
   async nextBatch(): Promise<ResultBatch | undefined> {

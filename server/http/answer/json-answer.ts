@@ -114,7 +114,8 @@ class JsonAnswer {
   async #sendRows(): Promise<void> {
     this.#requireFew();
     let rows = this.#rows ?? this.#begin();
-    if (!(await this.#writeRows(rows))) rows = await this.#runAgain(rows);
+    const isUndecided = this.#isUndecided() && this.#stream.complete === undefined;
+    if (!(await this.#writeRows(rows, isUndecided))) rows = await this.#runAgain(rows);
     await this.#finish(rows.rowCount, rows.isCut);
   }
 
@@ -206,9 +207,11 @@ class JsonAnswer {
     return rows;
   }
 
-  /** @returns false when the rows are to be held back and are too large for it */
-  async #writeRows(rows: RenderedRows): Promise<boolean> {
-    const isUndecided = this.#isUndecided() && this.#stream.complete === undefined;
+  /**
+   * @param isUndecided whether there may be more rows than the ceiling
+   * @returns false when the rows are to be held back and are too large for it
+   */
+  async #writeRows(rows: RenderedRows, isUndecided: boolean): Promise<boolean> {
     for (;;) {
       const isHeld = isUndecided && !this.#sink;
       switch (rows.write({ bytes: this.#bytesHeld(isHeld), rows: rowsPerLook })) {
@@ -246,18 +249,21 @@ class JsonAnswer {
     return this.#limit.ceiling < this.#limit.cap;
   }
 
-  /** Counts the rest; when the answer may be given, gives it by a second run. */
+  /**
+   * Counts the rest; when the answer may be given, gives it by a second run. That one keeps what the first took of the memory
+   * of all statements: others would have it refused behind the first bytes.
+   */
   async #runAgain(held: RenderedRows): Promise<RenderedRows> {
     const { ceiling } = this.#limit;
     do {
       if (held.pulledCount > ceiling) throw tooManyRows(ceiling);
     } while (await this.#pull(held));
+    const { memoryBytes } = this.#stream;
     this.#stream.close();
-    this.#stream = await start(this.#run);
+    this.#stream = await start(this.#run, memoryBytes);
     this.#writer.take(pieceBytes);
     const rows = this.#begin();
-    this.#startStreaming();
-    await this.#writeRows(rows);
+    await this.#writeRows(rows, false);
     return rows;
   }
 

@@ -31,8 +31,12 @@ export interface StatementRun {
 /**
  * Starts the statement; a short reading one gives its result without a promise. Graph answers count elements, not rows, so no
  * number of rows bounds them.
+ * @param memoryBytes what an earlier run of it took; counted before this one starts
  */
-export function start(run: StatementRun): ResultStream | Promise<ResultStream> {
+export function start(
+  run: StatementRun,
+  memoryBytes?: number,
+): ResultStream | Promise<ResultStream> {
   const { settings } = run.database;
   const isByElement = run.serializer === 'graph' || run.serializer === 'studioGraph';
   const limit = rowLimit(run.limits, undefined, settings);
@@ -41,6 +45,7 @@ export function start(run: StatementRun): ResultStream | Promise<ResultStream> {
     fields: run.fields,
     rowCountMax: isByElement ? undefined : rowsToAskFor(limit),
     limitedRowCountMax: rowsUpToOwnLimit(run),
+    memoryBytes,
     sessionId: run.sessionId,
     readTimeoutMs: run.readTimeoutMs,
     replayKey: run.replayKey,

@@ -89,6 +89,7 @@ export class StatementOptions implements RunOptions {
   readonly retries?: number;
   readonly rowCountMax?: number;
   readonly limitedRowCountMax?: number;
+  readonly memoryBytes?: number;
   readonly profile?: 'basic' | 'detailed';
   readonly readTimeoutMs?: number;
   readonly replayKey?: string;
@@ -103,6 +104,7 @@ export class StatementOptions implements RunOptions {
       readonly fields: QueryFields & { readonly retries?: number | undefined };
       readonly rowCountMax: number | undefined;
       readonly limitedRowCountMax?: number | undefined;
+      readonly memoryBytes?: number | undefined;
       readonly sessionId: string | undefined;
       readonly readTimeoutMs: number;
       readonly replayKey: string | undefined;
@@ -120,6 +122,7 @@ export class StatementOptions implements RunOptions {
     if (fields.retries !== undefined) this.retries = Math.max(1, fields.retries);
     if (given.rowCountMax !== undefined) this.rowCountMax = given.rowCountMax;
     if (given.limitedRowCountMax !== undefined) this.limitedRowCountMax = given.limitedRowCountMax;
+    if (given.memoryBytes !== undefined) this.memoryBytes = given.memoryBytes;
     if (fields.profileExecution !== undefined) this.profile = fields.profileExecution;
     if (given.readTimeoutMs >= 0) this.readTimeoutMs = given.readTimeoutMs;
     if (given.replayKey !== undefined) this.replayKey = given.replayKey;
