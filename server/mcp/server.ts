@@ -11,6 +11,7 @@ import { requestOf, type RpcRequest } from './protocol/message.ts';
 import { isToolName } from './policy/tool-names.ts';
 import { Arguments } from './tools/arguments.ts';
 import { Budgets } from './tools/budgets.ts';
+import { KeyedTurns } from './tools/keyed-turns.ts';
 import { toolNamed } from './tools/registry.ts';
 import { ToolMeter } from './tools/tool-meter.ts';
 import type { Caller, Tool, ToolSurroundings } from './tools/tool.ts';
@@ -36,8 +37,8 @@ export class McpServer {
   readonly #budgets: Budgets;
   readonly #meter = new ToolMeter();
 
-  constructor(surroundings: ToolSurroundings) {
-    this.#surroundings = surroundings;
+  constructor(surroundings: Omit<ToolSurroundings, 'turns'>) {
+    this.#surroundings = { ...surroundings, turns: new KeyedTurns() };
     this.#budgets = new Budgets(surroundings.settings, surroundings.runtime.clock);
     surroundings.telemetry?.add(() => this.#meter.families());
   }

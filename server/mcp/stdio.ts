@@ -19,12 +19,12 @@ const root: Principal = { name: 'root', isRoot: true, via: 'stdio' };
  */
 export class StdioTransport {
   readonly #server: McpServer;
-  readonly #surroundings: ToolSurroundings;
+  readonly #surroundings: Omit<ToolSurroundings, 'turns'>;
   readonly #output: Writable;
   readonly #never = new AbortController();
   #requests = 0;
 
-  constructor(surroundings: ToolSurroundings, output: Writable) {
+  constructor(surroundings: Omit<ToolSurroundings, 'turns'>, output: Writable) {
     this.#server = new McpServer(surroundings);
     this.#surroundings = surroundings;
     this.#output = output;

@@ -32,7 +32,7 @@ interface Tools {
 
 /** Serves tools over standard input until its end, then stops the server. */
 export async function serveStandardInput(
-  door: Omit<ToolSurroundings, 'policy'>,
+  door: Omit<ToolSurroundings, 'policy' | 'turns'>,
   tools: Tools | undefined,
   protocolOutput: Writable,
 ): Promise<void> {

@@ -141,6 +141,28 @@ test('upserts keep one vertex and one edge, whoever calls how often', async (con
   assert.equal(new Set(rids).size, 1, String(rids));
 });
 
+test('calls at once that look for the same vertices make each once, without any index', async (context) => {
+  const { tool, configure, data } = await startMcp(context);
+  await configure({ allowInsert: true, allowUpdate: true });
+  const firstOf = ({ json, text }: { json: Json; text: string }) =>
+    (json['records'] as Json[] | undefined)?.[0]?.['@rid'] ?? text;
+  const entities = Array.from({ length: 20 }, (_, n) => {
+    const matchKeys = n % 2 === 0 ? { a: 1, b: 'x' } : { b: 'x', a: 1 };
+    const given = { database: 'test', typeName: 'Loose', matchKeys, setProperties: { n } };
+    return tool('upsert_entity', given);
+  });
+  assert.equal(new Set((await Promise.all(entities)).map(firstOf)).size, 1);
+  const ends = [{ k: 1 }, { k: 2 }] as const;
+  const edges = Array.from({ length: 20 }, (_, n) => {
+    const given = { fromType: 'Stop', toType: 'Stop', relType: 'Leads', relProperties: { n } };
+    const [fromMatchKeys, toMatchKeys] = n % 2 === 0 ? ends : ends.toReversed();
+    return tool('upsert_relationship', { database: 'test', ...given, fromMatchKeys, toMatchKeys });
+  });
+  assert.equal(new Set((await Promise.all(edges)).map(firstOf)).size, 2);
+  const counted = async (type: string) => (await data.run(`SELECT count(*) AS n FROM ${type}`))[0];
+  assert.deepEqual([await counted('Stop'), await counted('Leads')], [{ n: 2 }, { n: 2 }]);
+});
+
 test('match keys of different kinds are different vertices', async (context) => {
   const { tool, configure, data } = await startMcp(context);
   await configure({ allowInsert: true, allowUpdate: true });

@@ -5,6 +5,7 @@ import type { Flag } from '../policy/configuration.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ToolName } from '../policy/tool-names.ts';
 import type { Arguments } from './arguments.ts';
+import type { KeyedTurns } from './keyed-turns.ts';
 
 /** What tools work on: the part of the HTTP door's surroundings that they need. */
 export type ToolSurroundings = Pick<
@@ -20,7 +21,11 @@ export type ToolSurroundings = Pick<
   | 'onInternalError'
   | 'telemetry'
   | 'cluster'
-> & { readonly policy: Policy };
+> & {
+  readonly policy: Policy;
+  /** Of upserts, by what they look for. */
+  readonly turns: KeyedTurns;
+};
 
 /** Who calls, and until when. */
 export interface Caller {

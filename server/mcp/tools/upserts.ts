@@ -10,7 +10,8 @@ import { addsOnce, databaseArgument, objectSchema, type Tool, type ToolCall } fr
 
 /*
  * Memory of agents: vertices by match keys, edges by endpoints and type (contract 2, tool rule 3). Each call is one script and so
- * one transaction; values are bound. Whoever loses a race for a unique key is executed anew and meets the winner's vertex.
+ * one transaction; values are bound. Calls that look for the same vertex take turns, since there may be no unique index on its keys;
+ * whoever loses a race for a unique key (to another statement) is executed anew and meets the winner's vertex.
  */
 
 const needed = ['allowInsert', 'allowUpdate'] as const;
@@ -35,12 +36,16 @@ export const upsertEntity: Tool = {
     const given = call.arguments;
     const database = given.requiredText('database');
     const typeName = given.requiredText('typeName');
+    const matchKeys = matchKeysOf(given, 'matchKeys');
     const script = new UpsertScript();
-    const vertex = script.vertex(typeName, matchKeysOf(given, 'matchKeys'), 'typeName');
+    const vertex = script.vertex(typeName, matchKeys, 'typeName');
     script.update(vertex, given.object('setProperties'));
     call.server.policy.requireDatabase(call.caller.principal, database, needed);
-    const types = await requireTypes(call, database, [{ name: typeName, category: 'vertex' }]);
-    return script.run(call, database, { result: vertex, types });
+    const places = new Set([placeOf(database, typeName, matchKeys)]);
+    return call.server.turns.during(places, async () => {
+      const types = await requireTypes(call, database, [{ name: typeName, category: 'vertex' }]);
+      return script.run(call, database, { result: vertex, types });
+    });
   },
 };
 
@@ -68,18 +73,23 @@ export const upsertRelationship: Tool = {
     const fromType = given.requiredText('fromType');
     const toType = given.requiredText('toType');
     const relType = given.requiredText('relType');
+    const fromKeys = matchKeysOf(given, 'fromMatchKeys');
+    const toKeys = matchKeysOf(given, 'toMatchKeys');
     const script = new UpsertScript();
-    const from = script.vertex(fromType, matchKeysOf(given, 'fromMatchKeys'), 'fromType');
-    const to = script.vertex(toType, matchKeysOf(given, 'toMatchKeys'), 'toType');
+    const from = script.vertex(fromType, fromKeys, 'fromType');
+    const to = script.vertex(toType, toKeys, 'toType');
     const edge = script.edge(relType, { from, to });
     script.update(edge, given.object('relProperties'));
     call.server.policy.requireDatabase(call.caller.principal, database, needed);
-    const types = await requireTypes(call, database, [
-      { name: fromType, category: 'vertex' },
-      { name: toType, category: 'vertex' },
-      { name: relType, category: 'edge' },
-    ]);
-    return script.run(call, database, { result: edge, types });
+    const places = [placeOf(database, fromType, fromKeys), placeOf(database, toType, toKeys)];
+    return call.server.turns.during(new Set(places), async () => {
+      const types = await requireTypes(call, database, [
+        { name: fromType, category: 'vertex' },
+        { name: toType, category: 'vertex' },
+        { name: relType, category: 'edge' },
+      ]);
+      return script.run(call, database, { result: edge, types });
+    });
   },
 };
 
@@ -91,6 +101,12 @@ function matchKeysOf(given: Arguments, name: string): ValueMap {
     if (value === null || Array.isArray(value) || isObject(value))
       throw new ToolFailure(`'${name}.${key}' must be a text, a number or a boolean`);
   return map;
+}
+
+/** One text for all calls that look for the same vertex, whatever the order of their keys. */
+function placeOf(database: string, type: string, matchKeys: ValueMap): string {
+  const keys = [...matchKeys].map(([key, value]) => `${key}\n${typeof value}\n${String(value)}`);
+  return [database, type, ...keys.sort()].join('\n\n');
 }
 
 /** MERGE and CONTENT leave system attributes out; whoever gives one is told. @throws ToolFailure */
