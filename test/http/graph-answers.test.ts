@@ -1,12 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startSockets } from '../websocket/socket-fixture.ts';
+import { startDatabaseDoor } from './database-door.ts';
 
 // Serializers `graph` and `studioGraph` over real edges (http-api.md 5.3).
 
 interface Element {
   readonly p: Readonly<Record<string, unknown>>;
 }
+
+test('studio counts the edges of every vertex of a row, of those in columns and lists, too', async (context) => {
+  const { door } = await startDatabaseDoor(context);
+  const run = async (command: string) => {
+    const body = { language: 'cypher', command, serializer: 'studio' };
+    return (await door.ask('POST', 'command/test', { body })).body['result'];
+  };
+  await run('CREATE (:A {n: 1})-[:R]->(:B {n: 2})');
+  const a = { '@rid': '#1:0', '@type': 'A', '@cat': 'v', '@in': 0, '@out': 1, n: 1 };
+  const b = { '@rid': '#2:0', '@type': 'B', '@cat': 'v', '@in': 1, '@out': 0, n: 2 };
+  assert.deepEqual(await run('MATCH (x:A) RETURN x'), [a]);
+  assert.deepEqual(await run('MATCH (x:A)-->(y) RETURN x, [y] AS l, {k: y} AS m'), [
+    { x: a, l: [b], m: { k: b } },
+  ]);
+});
 
 test('studioGraph has the edges that connect its vertices, graph only those of its rows', async (context) => {
   const { door, sql } = await startSockets(context);

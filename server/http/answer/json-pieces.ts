@@ -1,7 +1,7 @@
 import { Path } from '#core/value/path.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isRecord, type Value, type ValueMap } from '#core/value/value.ts';
-import type { EdgeCounts, JsonWriter } from './json-writer.ts';
+import type { JsonWriter } from './json-writer.ts';
 
 /*
  * Values of any size as JSON, in pieces: the memory that they take as text stays that of a piece, and whoever sends them may wait
@@ -33,12 +33,8 @@ export function* valueInPieces(writer: JsonWriter, value: Value): Generator<void
 }
 
 /** A whole record row (http-api.md 5.3). */
-export function* recordInPieces(
-  writer: JsonWriter,
-  record: StoredRecord,
-  counts?: EdgeCounts,
-): Generator<void> {
-  writer.openRecord(record, counts);
+export function* recordInPieces(writer: JsonWriter, record: StoredRecord): Generator<void> {
+  writer.openRecord(record);
   for (const name of record.propertyNames()) {
     const value = record.get(name);
     if (value === undefined) continue;

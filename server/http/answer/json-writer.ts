@@ -42,10 +42,9 @@ const categories = {
 const inOpen = Buffer.from(',"@in":');
 const outOpen = Buffer.from(',"@out":');
 
-/** The counts that serializer `studio` adds to a vertex. */
-export interface EdgeCounts {
-  readonly in: number;
-  readonly out: number;
+/** Tells how many edges a vertex has. */
+export interface Degrees {
+  degree(vertex: Rid, direction: 'in' | 'out'): number;
 }
 
 const cachedNamesMax = 4096;
@@ -75,6 +74,8 @@ export class JsonWriter {
   #length = 0;
   #rowStart = 0;
   #rowEnd = Number.POSITIVE_INFINITY;
+  /** Of the vertices that are written, wherever they stand in a row: serializer `studio`. Undefined: not asked for. */
+  degrees: Degrees | undefined;
 
   /** @param capacity bytes to begin with; small ones come from the platform's pool */
   constructor(formats: TemporalFormats, capacity: number, names: NameCache) {
@@ -228,14 +229,14 @@ export class JsonWriter {
   }
 
   /** A whole record row in the layout of http-api.md 5.3. */
-  record(record: StoredRecord, counts?: EdgeCounts): void {
-    this.openRecord(record, counts);
+  record(record: StoredRecord): void {
+    this.openRecord(record);
     this.#properties(record, true);
     this.byte(125);
   }
 
   /** A record row up to its properties. */
-  openRecord(record: StoredRecord, counts?: EdgeCounts): void {
+  openRecord(record: StoredRecord): void {
     const { kind } = record;
     if (kind === 'edge' && record.isLightweight === true) this.raw(embeddedOpen);
     else {
@@ -251,11 +252,11 @@ export class JsonWriter {
       this.rid(record.in);
       this.raw(outOpen);
       this.rid(record.out);
-    } else if (counts) {
+    } else if (kind === 'vertex' && this.degrees !== undefined) {
       this.raw(inOpen);
-      this.integer(counts.in);
+      this.integer(this.degrees.degree(record.rid, 'in'));
       this.raw(outOpen);
-      this.integer(counts.out);
+      this.integer(this.degrees.degree(record.rid, 'out'));
     }
   }
 

@@ -32,11 +32,11 @@ export class JsonRowRenderer implements RowRenderer {
   constructor(writer: JsonWriter, form: RowForm, rows: FormedRows, templates: ColumnTemplates) {
     this.form = form;
     this.#writer = writer;
+    writer.degrees = form.counts ? rows.records : undefined;
     this.#isList = form.layout === 'list';
     const options = {
       frame: this.#isList ? bareFrame : lineFrame,
       typeHints: form.typeHints,
-      counts: form.counts ? rows.records : undefined,
     };
     this.#serializer = recordSerializer(rows.shape, options, templates);
   }

@@ -1,8 +1,7 @@
-import type { StoredRecord } from '#core/value/record.ts';
 import { isRecord, type Value } from '#core/value/value.ts';
-import type { RecordLookup, ResultBatch, ResultShape } from '#database/session.ts';
+import type { ResultBatch, ResultShape } from '#database/session.ts';
 import { recordInPieces, valueInPieces } from '../answer/json-pieces.ts';
-import type { EdgeCounts, JsonWriter } from '../answer/json-writer.ts';
+import type { JsonWriter } from '../answer/json-writer.ts';
 import type { RowFrame, RowSerializer } from './row-serializer.ts';
 import { typeIdOf } from './type-hints.ts';
 
@@ -10,11 +9,9 @@ export interface RecordSerializerOptions {
   readonly frame: RowFrame;
   /** Adds `@props` to rows that are no records (http-api.md 5.2). */
   readonly typeHints: boolean;
-  /** Set for `studio`: vertices carry their numbers of edges. */
-  readonly counts: RecordLookup | undefined;
 }
 
-/** Serializers `record` and `studio` (http-api.md 5.3, 5.4): one object per row. */
+/** Serializers `record` and `studio` (http-api.md 5.3, 5.4): one object per row; what `studio` adds the writer knows. */
 export function recordSerializer(
   shape: ResultShape,
   options: RecordSerializerOptions,
@@ -131,7 +128,7 @@ class ValueSerializer implements RowSerializer {
     const { frame, typeHints } = this.#options;
     const value = batch.values[row] as Value;
     writer.raw(frame.open);
-    if (isRecord(value)) writer.record(value, this.#countsOf(value));
+    if (isRecord(value)) writer.record(value);
     else if (value instanceof Map && typeHints) writer.value(hintedMap(value));
     else if (value instanceof Map || isEmbedded(value)) writer.value(value);
     else {
@@ -147,7 +144,7 @@ class ValueSerializer implements RowSerializer {
     const { frame, typeHints } = this.#options;
     const value = batch.values[row] as Value;
     writer.raw(frame.open);
-    if (isRecord(value)) yield* recordInPieces(writer, value, this.#countsOf(value));
+    if (isRecord(value)) yield* recordInPieces(writer, value);
     else if (value instanceof Map && typeHints) yield* valueInPieces(writer, hintedMap(value));
     else if (value instanceof Map || isEmbedded(value)) yield* valueInPieces(writer, value);
     else {
@@ -157,12 +154,6 @@ class ValueSerializer implements RowSerializer {
       writer.raw(objectEnd);
     }
     writer.raw(frame.close);
-  }
-
-  #countsOf(record: StoredRecord): EdgeCounts | undefined {
-    const { counts } = this.#options;
-    if (counts === undefined || record.kind !== 'vertex') return undefined;
-    return { in: counts.degree(record.rid, 'in'), out: counts.degree(record.rid, 'out') };
   }
 }
 
