@@ -112,7 +112,13 @@ export type MembershipChanged =
   | { readonly kind: 'done'; readonly configurationIndex: Index; readonly isVoter: boolean }
   | {
       readonly kind: 'refused';
-      readonly reason: 'guard' | 'pending' | 'index-mismatch' | 'lagging' | 'unknown-peer';
+      readonly reason:
+        | 'guard'
+        | 'pending'
+        | 'index-mismatch'
+        | 'lagging'
+        | 'unknown-peer'
+        | 'lacks-feature';
       readonly detail: string;
     }
   /** Without `mayBeDone` nothing has changed. */

@@ -1,3 +1,5 @@
+import type { PeerId } from '#raft/vocabulary.ts';
+
 /**
  * What this build can write into the log, or read out of it, and an earlier one cannot (ha.md 16). A feature is used once an entry
  * switches it on, which the leader writes when every member understands it; from then on no build without it is a member. A name is
@@ -19,6 +21,24 @@ export const clusterCapabilities: readonly string[] = [
   'security-documents',
   'verify',
 ];
+
+/** What a build says of itself to those who judge whether it may be a member. */
+export interface Build {
+  readonly version: string;
+  readonly features: readonly string[];
+}
+
+/** Why a server of that build cannot become a member of a cluster that uses features (ha.md 16 rule 2). @param build undefined: one that says nothing */
+export function lackOfBuild(
+  peer: PeerId,
+  build: Build | undefined,
+  active: readonly string[],
+): string | undefined {
+  const lacking = active.filter((feature) => build?.features.includes(feature) !== true);
+  if (lacking.length === 0) return undefined;
+  const known = build === undefined ? 'an older version' : `version ${build.version}`;
+  return `Peer ${peer} runs ${known}, which lacks '${lacking.join("', '")}'; the cluster uses it: upgrade the peer first`;
+}
 
 /** What this build reads and writes (ha.md 16 rule 5). Segments of one database (1) and of a cluster (2) are both logs. */
 export const formats = {

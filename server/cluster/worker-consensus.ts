@@ -177,6 +177,11 @@ export class WorkerConsensus implements ConsensusPort {
     this.#post({ kind: 'tls', tls });
   }
 
+  /** Who lacks one of them is not taken in while this server leads. */
+  useFeatures(active: readonly string[]): void {
+    this.#post({ kind: 'features', active });
+  }
+
   /** Settings that were changed. */
   tune(live: LiveConsensusOptions): void {
     this.#post({ kind: 'tune', live });

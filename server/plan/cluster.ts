@@ -165,6 +165,7 @@ export class ClusterPlan {
       log,
     });
     const consensus = await this.#startConsensus();
+    catalog.onFeatures((active) => consensus.useFeatures(active));
     const snapshots = new SnapshotPlan(this.#ground, {
       ...sources,
       consensus,

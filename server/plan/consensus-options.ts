@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { ConsensusOptions, LiveConsensusOptions } from '#cluster/consensus/worker-messages.ts';
+import { features } from '#cluster/features.ts';
 import type { ServerList } from '#cluster/server-list.ts';
 import { type RaftTls, type RaftTlsFiles, readRaftTls } from '#cluster/transport/raft-tls.ts';
 import { haReplicationLagWarning } from '#config/cluster-http-settings.ts';
@@ -50,6 +51,7 @@ import type { SettingSpec } from '#config/setting.ts';
 import { haK8s, serverHttpIncomingHost, serverName } from '#config/server-settings.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
+import { version } from './version.ts';
 
 const mebi = 1024 * 1024;
 /** So many ticks fit into the shortest election timeout, within these bounds. */
@@ -86,6 +88,7 @@ export function consensusOptions(
       priority,
     })),
     clusterName: settings.get(haClusterName),
+    build: { version, features },
     canLead: settings.get(haServerRole) === 'any',
     listenHost: settings.get(serverHttpIncomingHost),
     listenPort: self.raftPort,

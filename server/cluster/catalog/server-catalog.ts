@@ -84,6 +84,7 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
   #written: CatalogDocument = emptyCatalog;
   #writing: Promise<void> = Promise.resolve();
   readonly #byUuid = new Map<string, MemberDatabase>();
+  #tellFeatures: (active: readonly string[]) => void = () => {};
 
   private constructor(options: ServerCatalogOptions) {
     this.#options = options;
@@ -97,6 +98,12 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     if (text !== undefined) catalog.#written = parseCatalog(text);
     catalog.#use(catalog.#written);
     return catalog;
+  }
+
+  /** Tells the features that are switched on, now and whenever they may be others. */
+  onFeatures(tell: (active: readonly string[]) => void): void {
+    this.#tellFeatures = tell;
+    tell(this.#document.features);
   }
 
   get isInitialized(): boolean {
@@ -370,7 +377,9 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
   }
 
   #use(document: CatalogDocument): void {
+    const isOther = document.features !== this.#document.features;
     this.#document = document;
+    if (isOther) this.#tellFeatures(document.features);
     this.#byUuid.clear();
     for (const member of document.databases) this.#byUuid.set(member.uuid, member);
   }

@@ -16,6 +16,7 @@ import type { Envelope } from '../transport/envelope.ts';
 import { NotSent, type UnaryName } from '../transport/peer-channel.ts';
 import type { PeerAllowlist } from '../transport/peer-allowlist.ts';
 import { RaftServer } from '../transport/raft-server.ts';
+import { Admission } from './admission.ts';
 import { allowlistOf } from './allowed-hosts.ts';
 import { awaitedOf, FetchingFollowers } from './awaited-followers.ts';
 import { Doorkeeper, refusalAtStart } from './doorkeeper.ts';
@@ -29,7 +30,7 @@ import { MembershipDesk } from './membership-desk.ts';
 import { Peers } from './peers.ts';
 import { type LeadLog, leadLogOf } from './lead-log.ts';
 import { type ConsensusMeasures, measuresOver } from './measures.ts';
-import { readMembershipRequest } from './membership-request.ts';
+import { type Asker, readMembershipRequest } from './membership-request.ts';
 import { statusOf } from './published-status.ts';
 import { transferLead } from './transfer-lead.ts';
 import { surviveAlone } from './sole-survivor.ts';
@@ -41,10 +42,6 @@ import type {
   ToWorker,
   WorkerStart,
 } from './worker-messages.ts';
-
-const joinPauseMs = 1000;
-/** Pauses without a leader between two requests of a member that may have left. */
-const joinAgainEvery = 5;
 
 /** Consensus as a whole, in its own thread (ha.md 1.3): it never waits for the main thread. */
 export class ConsensusService {
@@ -68,6 +65,7 @@ export class ConsensusService {
   readonly #fetching = new FetchingFollowers();
   #wantedOffer: { readonly index: Index; readonly body: Uint8Array | undefined } | undefined;
   #published = '';
+  #activeFeatures: readonly string[] = [];
   readonly #removed: RemovedMembers;
   #stopCheck: Cancel = () => {};
 
@@ -152,6 +150,8 @@ export class ConsensusService {
       lagEntriesMax: 100,
       status: () => this.#required().status(),
       propose: (change) => this.#required().proposeConf(change),
+      activeFeatures: () => this.#activeFeatures,
+      report: (text) => outbox.post({ kind: 'log', level: 'error', text }),
       isReachable: (id) => this.#isReachable(id),
       handOver: async (deadline) => {
         const left = deadline - runtime.clock.monotonicMs();
@@ -205,6 +205,38 @@ export class ConsensusService {
     });
   }
 
+  #makeAdmission(): Admission {
+    const { self, declared, joinsByItself } = this.#options;
+    return new Admission({
+      timers: this.#runtime.timers,
+      joinsByItself,
+      isRunning: () => this.#raftState === 'RUNNING',
+      isAdmitted: () => this.#store.identity.admitted,
+      hasLeader: () => this.#driver?.status().leader !== undefined,
+      admitIfNamed: () => this.#admitIfNamed(),
+      change: (kind, voter) => {
+        const { storageId } = this.#store.identity;
+        return { kind, member: ownMember(this.#options, { storageId, voter }) };
+      },
+      others: () => {
+        const members = [...membersOf(this.#required().status().conf).keys()];
+        return new Set([...members, ...declared.map(({ id }) => id)].filter((id) => id !== self));
+      },
+      ask: (id, change) => {
+        const request = { change, timeoutMs: 25_000, isPassedOn: false, from: this.#hello() };
+        return this.#peers.ask(id, 'ChangeMembership', request) as Promise<MembershipChanged>;
+      },
+      report: (text) => this.#outbox.post({ kind: 'log', level: 'error', text }),
+    });
+  }
+
+  async #admitIfNamed(): Promise<boolean> {
+    if (this.#store.identity.admitted || this.#driver?.admitIfNamed() !== true) return false;
+    await this.#store.setIdentity({ ...this.#store.identity, admitted: true });
+    this.#publish();
+    return true;
+  }
+
   /** Finds the group, or forms it, and takes part. */
   async #begin(): Promise<void> {
     try {
@@ -232,8 +264,7 @@ export class ConsensusService {
       this.#driver.start();
       this.#watch.start();
       this.#publish();
-      if (!this.#store.identity.admitted) await this.#join();
-      else if (this.#options.joinsByItself) await this.#joinAgain();
+      await this.#makeAdmission().seek();
     } catch (error) {
       this.#broken(error);
     }
@@ -269,52 +300,6 @@ export class ConsensusService {
     return hello;
   }
 
-  /** An empty or replaced disk asks to be taken in (ha.md 8.2 rule 2). */
-  async #join(): Promise<void> {
-    const { joinsByItself } = this.#options;
-    for (;;) {
-      await this.#runtime.timers.sleep(joinPauseMs);
-      if (this.#raftState !== 'RUNNING' || this.#store.identity.admitted) return;
-      const driver = this.#required();
-      if (driver.admitIfNamed()) {
-        await this.#store.setIdentity({ ...this.#store.identity, admitted: true });
-        this.#publish();
-        return;
-      }
-      // Whether this is a member, and has a vote, the leader knows: the configuration here may be an old one.
-      this.#askToBeTakenIn(joinsByItself ? 'add' : 'replace', joinsByItself);
-    }
-  }
-
-  /**
-   * A member that left before its stop keeps its log, and learns from nobody that it is none any more: nobody sends it anything
-   * (ha.md 14.3). For a member that is one nothing changes.
-   */
-  async #joinAgain(): Promise<void> {
-    for (let i = 0; ; i++) {
-      await this.#runtime.timers.sleep(joinPauseMs);
-      const leader = this.#driver?.status().leader;
-      if (this.#raftState !== 'RUNNING' || leader !== undefined) return;
-      if (i % joinAgainEvery === joinAgainEvery - 1) this.#askToBeTakenIn('add');
-    }
-  }
-
-  #askToBeTakenIn(kind: 'add' | 'replace', voter = true): void {
-    const { self, declared } = this.#options;
-    const { storageId } = this.#store.identity;
-    const change = { kind, member: ownMember(this.#options, { storageId, voter }) } as const;
-    const others = new Set([
-      ...membersOf(this.#required().status().conf).keys(),
-      ...declared.map(({ id }) => id),
-    ]);
-    others.delete(self);
-    const from = this.#hello();
-    for (const id of others)
-      void this.#peers
-        .ask(id, 'ChangeMembership', { change, timeoutMs: 25_000, isPassedOn: false, from })
-        .catch(() => {});
-  }
-
   #required(): Driver {
     if (this.#driver === undefined) throw new Error('Raft has not started yet');
     return this.#driver;
@@ -322,9 +307,8 @@ export class ConsensusService {
 
   #hello(): Hello {
     const { identity, tail } = this.#store;
-    const { clusterName, self } = this.#options;
     const status = this.#driver?.status();
-    return helloOf({ clusterName, self, identity, lastIndex: tail.lastIndex(), status });
+    return helloOf({ options: this.#options, identity, lastIndex: tail.lastIndex(), status });
   }
 
   #receive(envelope: Envelope): string | undefined {
@@ -342,13 +326,13 @@ export class ConsensusService {
       return this.#hello();
     }
     if (name === 'GroupInfo') return this.#hello();
-    const { change, timeoutMs, isPassedOn } = readMembershipRequest(request, {
+    const { change, timeoutMs, isPassedOn, asker } = readMembershipRequest(request, {
       conf: () => this.#driver?.conf,
       strangeness: (name, id) => this.#doorkeeper.strangeness(name, id),
     });
     return isPassedOn
-      ? this.#changeHere(change, timeoutMs)
-      : this.changeMembership(change, timeoutMs);
+      ? this.#changeHere(change, timeoutMs, asker)
+      : this.changeMembership(change, timeoutMs, asker);
   }
 
   handle(message: ToWorker): void {
@@ -372,7 +356,7 @@ export class ConsensusService {
       case 'applied':
         this.#driver?.applied(message.index);
         void this.#offer();
-        this.#checkAdmission();
+        void this.#admitIfNamed();
         return;
       case 'apply-failed':
         if (message.isUnknown) this.#withdraw(message.message);
@@ -392,6 +376,9 @@ export class ConsensusService {
       case 'tls':
         this.#server.useTls(message.tls);
         this.#peers.useTls(message.tls);
+        return;
+      case 'features':
+        this.#activeFeatures = message.active;
         return;
       case 'tune':
         this.#options = { ...this.#options, ...message.live };
@@ -417,13 +404,6 @@ export class ConsensusService {
 
   #answer(id: number, outcome: Outcome): void {
     this.#outbox.post({ kind: 'answer', id, outcome });
-  }
-
-  #checkAdmission(): void {
-    if (this.#store.identity.admitted || this.#driver?.admitIfNamed() !== true) return;
-    void this.#store
-      .setIdentity({ ...this.#store.identity, admitted: true })
-      .then(() => this.#publish());
   }
 
   /**
@@ -464,14 +444,19 @@ export class ConsensusService {
     });
   }
 
-  changeMembership(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+  /** @param asker who asks to be taken in */
+  changeMembership(
+    change: MembershipChange,
+    timeoutMs: number,
+    asker?: Asker,
+  ): Promise<MembershipChanged> {
     const status = this.#driver?.status();
-    if (status?.role === 'leader') return this.#changeHere(change, timeoutMs);
+    if (status?.role === 'leader') return this.#changeHere(change, timeoutMs, asker);
     // Whoever took this member out cuts it off, and may have done so before it could answer.
     const left = hasLeft(change, status, this.#options.self);
     if (left !== undefined) return Promise.resolve(left);
     if (status?.leader === undefined) return Promise.resolve({ kind: 'no-leader' });
-    const request = { change, timeoutMs, isPassedOn: true, from: this.#hello() };
+    const request = { change, timeoutMs, isPassedOn: true, from: this.#hello(), asker };
     return this.#peers.ask(status.leader, 'ChangeMembership', request).then(
       (answer) => answer as MembershipChanged,
       // An answer that did not come says nothing; what was not sent is certain.
@@ -479,9 +464,13 @@ export class ConsensusService {
     );
   }
 
-  async #changeHere(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+  async #changeHere(
+    change: MembershipChange,
+    timeoutMs: number,
+    asker: Asker | undefined,
+  ): Promise<MembershipChanged> {
     if (this.#driver?.status().role !== 'leader') return { kind: 'no-leader' };
-    return this.#desk.change(change, timeoutMs);
+    return this.#desk.change(change, timeoutMs, asker);
   }
 
   /** Resolves when another one leads, or not within the time (ha.md 2.10). */

@@ -2,6 +2,7 @@ import type { Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { NodeStatus } from '#raft/node.ts';
 import type { ConfState, Index, Member, PeerId, Term } from '#raft/vocabulary.ts';
+import type { Build } from '../features.ts';
 import type { Identity } from '../log-store/raft-directory.ts';
 import type { ConsensusOptions, DeclaredMember } from './worker-messages.ts';
 
@@ -19,6 +20,8 @@ export interface Hello {
   readonly members?: readonly PeerId[];
   /** The configuration at which its log begins; undefined: it belongs to no group yet. */
   readonly formation: Formation | undefined;
+  /** Undefined: a build before it was told. */
+  readonly build?: Build | undefined;
 }
 
 /** The beginning of a group: kept by each member for ever, since the log goes on from it. */
@@ -35,14 +38,12 @@ export function formationOf({ clusterId, firstConf }: Identity): Formation | und
 
 /** What a member says of itself. */
 export function helloOf({
-  clusterName,
-  self,
+  options: { clusterName, self, build },
   identity,
   lastIndex,
   status,
 }: {
-  readonly clusterName: string;
-  readonly self: PeerId;
+  readonly options: Pick<ConsensusOptions, 'clusterName' | 'self' | 'build'>;
   readonly identity: Identity;
   readonly lastIndex: Index;
   readonly status: NodeStatus | undefined;
@@ -59,6 +60,7 @@ export function helloOf({
     leader: status?.leader,
     members: status === undefined ? [] : [...membersOf(status.conf).keys()],
     formation: formationOf(identity),
+    build,
   };
 }
 

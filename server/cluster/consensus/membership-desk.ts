@@ -3,6 +3,8 @@ import { type ConfChange, isJoint } from '#raft/membership.ts';
 import type { ConfProposal, NodeStatus } from '#raft/node.ts';
 import type { Member, PeerId } from '#raft/vocabulary.ts';
 import type { MembershipChange, MembershipChanged } from '../consensus-port.ts';
+import { lackOfBuild } from '../features.ts';
+import type { Asker } from './membership-request.ts';
 
 /*
  * Changes of membership on the leader (ha.md 2.12). Each step is derived from the configuration as it is when the step is proposed
@@ -17,6 +19,10 @@ export interface MembershipPort {
   readonly lagEntriesMax: number;
   status(): NodeStatus;
   propose(change: ConfChange): ConfProposal;
+  /** Those that entries have switched on. */
+  activeFeatures(): readonly string[];
+  /** Told to who runs this server. */
+  report(text: string): void;
   /** Answered within `peerUnreachableThreshold`. */
   isReachable(id: PeerId): boolean;
   /** Hands leadership over before the leader removes itself. @returns whether it did */
@@ -42,12 +48,21 @@ const bannedMs = 24 * 3600 * 1000;
 /** Changes of membership on the leader, step by step: each waits until the one before is committed. */
 export class MembershipDesk {
   readonly #port: MembershipPort;
+  /** Of the last one that lacked a feature. */
+  #told = '';
 
   constructor(port: MembershipPort) {
     this.#port = port;
   }
 
-  async change(change: MembershipChange, timeoutMs: number): Promise<MembershipChanged> {
+  /** @param asker who asks to be taken in by itself; undefined: somebody else asks, who has looked what it lacks */
+  async change(
+    change: MembershipChange,
+    timeoutMs: number,
+    asker?: Asker,
+  ): Promise<MembershipChanged> {
+    const lack = asker && this.#lackOf(change, asker);
+    if (lack !== undefined) return lack;
     const deadline = this.#port.runtime.clock.monotonicMs() + timeoutMs;
     const { confIndex } = this.#port.status();
     if (
@@ -77,6 +92,18 @@ export class MembershipDesk {
       case 'replace':
         return this.#replace(change.member, deadline);
     }
+  }
+
+  /** Each time it asks again; who is a member already stays one, and stops before what it does not know. */
+  #lackOf(change: MembershipChange, { build }: Asker): Refused | undefined {
+    if (!('member' in change)) return undefined;
+    const { id, storageId } = change.member;
+    if (this.#known(id)?.storageId === storageId) return undefined;
+    const text = lackOfBuild(id, build, this.#port.activeFeatures());
+    if (text === undefined) return undefined;
+    if (text !== this.#told) this.#port.report(text);
+    this.#told = text;
+    return refused('lacks-feature', text);
   }
 
   /** A regular look of the leader: learners that are to vote do so once they have caught up, whoever asked for it. */

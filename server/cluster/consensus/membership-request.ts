@@ -1,6 +1,7 @@
 import { membersOf } from '#raft/membership.ts';
 import type { ConfState, Member } from '#raft/vocabulary.ts';
 import type { MembershipChange } from '../consensus-port.ts';
+import type { Build } from '../features.ts';
 import { peerIdOf } from '../server-list.ts';
 import type { Hello } from './formation.ts';
 
@@ -11,6 +12,14 @@ export interface MembershipRequest {
   /** By a member that does not lead: it goes no further. */
   readonly isPassedOn: boolean;
   readonly from: Hello;
+  /** It asks for itself, also when a member passes it on. */
+  readonly asker?: Asker | undefined;
+}
+
+/** Who asks to be taken in. */
+export interface Asker {
+  /** Undefined: a build that says nothing of itself. */
+  readonly build?: Build | undefined;
 }
 
 export interface MembershipDoor {
@@ -25,13 +34,14 @@ const timeoutMsMax = 3_600_000;
 const textMax = 512;
 const priorityMax = 1_000_000;
 const idsMax = 64;
+const featuresMax = 1000;
 
 /**
  * What comes on the Raft port is what a member, or one that wants to be one, would send; else nothing of it reaches the group: what
  * stands in the log once is there on every server. @throws Error that says what is wrong
  */
 export function readMembershipRequest(given: unknown, door: MembershipDoor): MembershipRequest {
-  const { change, timeoutMs, isPassedOn, from } = fieldsOf(given, 'request');
+  const { change, timeoutMs, isPassedOn, from, asker } = fieldsOf(given, 'request');
   // What is left of a time, which is no whole number.
   if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0 && timeoutMs <= timeoutMsMax))
     throw new Error('timeoutMs is wrong');
@@ -39,7 +49,35 @@ export function readMembershipRequest(given: unknown, door: MembershipDoor): Mem
   const read = changeOf(fieldsOf(change, 'change'));
   const sender = fieldsOf(from, 'from');
   requireSender(sender, read, door);
-  return { change: read, timeoutMs, isPassedOn, from: sender as unknown as Hello };
+  return {
+    change: read,
+    timeoutMs,
+    isPassedOn,
+    from: sender as unknown as Hello,
+    asker: isForItself(sender, read) ? askerOf(sender) : passedOn(asker),
+  };
+}
+
+function isForItself({ peer, storage }: Fields, change: MembershipChange): boolean {
+  if (!('member' in change)) return false;
+  return change.member.id === peer && change.member.storageId === storage;
+}
+
+function passedOn(asker: unknown): Asker | undefined {
+  return asker === undefined ? undefined : askerOf(fieldsOf(asker, 'asker'));
+}
+
+function askerOf({ build }: Fields): Asker {
+  if (build === undefined) return {};
+  const { version, features } = fieldsOf(build, 'build');
+  if (!Array.isArray(features) || features.length > featuresMax)
+    throw new Error('features is wrong');
+  return {
+    build: {
+      version: textOf(version, 'version'),
+      features: features.map((one) => textOf(one, 'features')),
+    },
+  };
 }
 
 /** A member with the disk that the group knows it by; somebody else may only ask to be taken in. */
@@ -53,8 +91,7 @@ function requireSender(sender: Fields, change: MembershipChange, door: Membershi
   const conf = door.conf();
   const id = textOf(peer, 'peer');
   const known = conf && membersOf(conf).get(id);
-  const isForItself = 'member' in change && change.member.id === id;
-  if (isForItself && change.member.storageId === storage) return;
+  if (isForItself(sender, change)) return;
   // Who leaves may ask again, and be none already.
   if (known === undefined && change.kind === 'remove' && change.id === id) return;
   if (known === undefined) throw new Error(`${id} is no member`);

@@ -9,6 +9,7 @@ import type {
   SnapshotOffer,
   Transferred,
 } from '../consensus-port.ts';
+import type { Build } from '../features.ts';
 import type { PackedEntries } from '../packed-entries.ts';
 import type { RaftTls } from '../transport/raft-tls.ts';
 
@@ -46,6 +47,8 @@ export type ToWorker =
     }
   | { readonly kind: 'close'; readonly id: number; readonly handOverMs: number }
   | { readonly kind: 'tls'; readonly tls: RaftTls }
+  /** Those that entries have switched on. */
+  | { readonly kind: 'features'; readonly active: readonly string[] }
   | { readonly kind: 'tune'; readonly live: LiveConsensusOptions }
   | { readonly kind: 'pong' };
 
@@ -87,6 +90,7 @@ export interface ConsensusOptions extends LiveConsensusOptions {
   readonly self: PeerId;
   readonly declared: readonly DeclaredMember[];
   readonly clusterName: string;
+  readonly build: Build;
   /** `serverRole=replica` never leads. */
   readonly canLead: boolean;
   readonly listenHost: string;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,10 +37,16 @@ async function becomes(
   await cluster.restart(server.place);
 }
 
+function empty({ options: { rootPath } }: LocalServer): void {
+  for (const name of readdirSync(rootPath))
+    if (name === 'databases' || name.startsWith('raft-storage'))
+      rmSync(join(rootPath, name), { recursive: true });
+}
+
 /** Longer than the leader waits before it asks members of old acquaintance again. */
 const settledMs = 4000;
 
-test('U1: servers become those of a newer build one by one under load, and one goes back; its feature is used when all have it; an older one does not start then', async (context) => {
+test('U1: servers become those of a newer build one by one under load, and one goes back; its feature is used when all have it; an older one does not start then, nor join', async (context) => {
   const builds: Builds = new Map();
   const cluster = await startProcesses(context, 3, patient, environmentOf(builds));
   await makeSchool(cluster, await cluster.leader());
@@ -70,6 +77,12 @@ test('U1: servers become those of a newer build one by one under load, and one g
   await assert.rejects(cluster.restart(second.place));
   assert.match(second.output, /the cluster uses 'greeting'.*needs a newer version/);
   await writers.goOn(10);
+  // Nor with an empty disk, which knows of no feature: the leader does not take it in.
+  empty(second);
+  await assert.rejects(cluster.restart(second.place, 20_000));
+  assert.match(second.output, /not taken in: Peer .* lacks 'greeting'; the cluster uses it/);
+  await writers.goOn(10);
+  await second.stop();
   builds.set(second.place, 'newer');
   await cluster.restart(second.place);
   await writers.goOn(10);

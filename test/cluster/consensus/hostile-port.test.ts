@@ -87,6 +87,20 @@ async function refusesChanges(group: WorkerGroup, leader: number): Promise<void>
     'a removal without force': { change: { ...remove, force: undefined } },
     'another change': { change: { kind: 'leave' } },
     'a time without end': { change: add, timeoutMs: -1 },
+    'features that are a text': {
+      change: add,
+      from: { ...from, peer: 'x_9', storage: 's-x', build: { version: '1', features: 'all' } },
+    },
+    'features of an asker that are numbers': {
+      change: add,
+      asker: { build: { version: '1', features: [1] } },
+    },
+    'a build that is a text': {
+      change: add,
+      from: { ...from, peer: 'x_9', storage: 's-x', build: '1' },
+    },
+    'an asker that is a list': { change: add, asker: [] },
+    'a build without a version': { change: add, asker: { build: { features: [] } } },
     'a text for a flag': { change: add, isPassedOn: 'yes' },
   };
   for (const place of [0, 1, 2])

@@ -17,6 +17,8 @@ class Leader {
   matches = new Map<string, number>();
   unreachable = new Set<string>();
   handsOver = false;
+  activeFeatures: readonly string[] = [];
+  readonly told: string[] = [];
   role: 'leader' | 'follower' = 'leader';
   /** A change of somebody else, in the log and not committed. */
   pending: ConfChange | undefined;
@@ -47,6 +49,8 @@ class Leader {
       lagEntriesMax: 10,
       status: () => this.#status(),
       propose: (asked) => (this.pending === undefined ? this.#take(asked) : 'pending'),
+      activeFeatures: () => this.activeFeatures,
+      report: (text) => void this.told.push(text),
       isReachable: (id) => !this.unreachable.has(id),
       handOver: async () => this.handsOver,
     });
@@ -277,4 +281,28 @@ test('who was removed does not come back by itself for a day, unless with anothe
 
   await leader.change({ kind: 'remove', id: 'd', force: false, isLeaving: true });
   assert.equal((await leader.change(asks(''))).kind, 'done', 'it left, and comes back');
+});
+
+test('who asks by itself and lacks a feature in use is refused, by name and told once; a person has looked before, a member stays one', async () => {
+  const leader = new Leader(['a', 'b']);
+  leader.activeFeatures = ['greeting'];
+  const build = { version: '1', features: ['other'] };
+  const newer = { version: '2', features: ['greeting'] };
+  const text =
+    "Peer c runs version 1, which lacks 'greeting'; the cluster uses it: upgrade the peer first";
+  const refused = { kind: 'refused', reason: 'lacks-feature', detail: text };
+  const add = { kind: 'add', member: memberOf('c') } as const;
+  for (const kind of ['add', 'replace'] as const)
+    assert.deepEqual(await leader.desk().change({ ...add, kind }, 1000, { build }), refused);
+  const desk = leader.desk();
+  for (let i = 0; i < 2; i++) await desk.change(add, 1000, { build });
+  assert.deepEqual(leader.told, [text, text, text], 'once by each desk');
+  const emptied = { kind: 'replace', member: { ...memberOf('b'), storageId: 'new' } } as const;
+  const old = await desk.change(emptied, 1000, {});
+  assert.ok(old.kind === 'refused' && /b runs an older version/.test(old.detail));
+  assert.deepEqual(leader.made, []);
+
+  assert.equal((await desk.change({ ...add, member: memberOf('b') }, 1000, {})).kind, 'done');
+  assert.equal((await desk.change(add, 1000, { build: newer })).kind, 'done');
+  assert.equal((await desk.change({ ...add, member: memberOf('d') }, 1000)).kind, 'done');
 });

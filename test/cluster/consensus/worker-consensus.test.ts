@@ -137,7 +137,7 @@ test('who alone has a vote leads as soon as it starts, and waits for no election
       const limits = { ...options.limits, ...patient };
       const consensus = await WorkerConsensus.start({ ...options, limits }, { log: () => {} });
       consensus.deliver(0, async () => {});
-      group.members.set(0, { consensus, applied: [] });
+      group.members.set(0, { consensus, applied: [], errors: [] });
       assert.equal(await group.leader(), 0, life);
       await group.stopMember(0);
     }
@@ -155,7 +155,7 @@ test('a server that stops takes nothing more, and its consensus goes on until it
     consensus.deliver(0, async () => {
       if (isStopped) throw new DeliveryEnded();
     });
-    group.members.set(0, { consensus, applied: [] });
+    group.members.set(0, { consensus, applied: [], errors: [] });
     await group.leader();
     isStopped = true;
     await group.write('delivered to nobody');

@@ -12,6 +12,7 @@ import { defaultRaftLimits } from '#raft/options.ts';
 export interface GroupMember {
   readonly consensus: WorkerConsensus;
   readonly applied: string[];
+  readonly errors: string[];
 }
 
 /** Several members with real workers, real sockets on loopback and real files, in one process. */
@@ -47,16 +48,17 @@ export class WorkerGroup {
     declaredCount = this.ports.length,
     change: Partial<ConsensusOptions> = {},
   ): Promise<GroupMember> {
+    const errors: string[] = [];
     const consensus = await WorkerConsensus.start(
       { ...this.options(i, declaredCount), ...change },
-      { log: () => {} },
+      { log: (level, text) => void (level === 'error' && errors.push(text)) },
     );
     const applied: string[] = [];
     consensus.deliver(0, async (entries) => {
       for (const { kind, data } of entries)
         if (kind === 'normal') applied.push(Buffer.from(data).toString());
     });
-    const member = { consensus, applied };
+    const member = { consensus, applied, errors };
     this.members.set(i, member);
     return member;
   }
@@ -73,6 +75,7 @@ export class WorkerGroup {
       self: `127.0.0.1_${port}`,
       declared,
       clusterName: 'test',
+      build: { version: '1', features: [] },
       canLead: true,
       listenHost: '127.0.0.1',
       listenPort: port,
