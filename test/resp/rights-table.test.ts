@@ -53,6 +53,13 @@ const all = [
   ),
 ].sort();
 
+const account = [
+  'CREATE DOCUMENT TYPE Account',
+  'CREATE PROPERTY Account.id INTEGER',
+  'CREATE INDEX ON Account (id) UNIQUE',
+  'INSERT INTO Account SET id = 7',
+];
+
 function words(command: string): string[] {
   return command.split(' ');
 }
@@ -75,10 +82,7 @@ test('nobody who has not logged in is answered by any command', async (context) 
 
 test('a database of others and one that is not there get the same answer to every command', async (context) => {
   const wire = await startWire(context);
-  await wire.data.run('CREATE DOCUMENT TYPE Account');
-  await wire.data.run('CREATE PROPERTY Account.id INTEGER');
-  await wire.data.run('CREATE INDEX ON Account (id) UNIQUE');
-  await wire.data.run('INSERT INTO Account SET id = 7');
+  for (const statement of account) await wire.data.run(statement);
   await wire.data.databases.create('school');
   await wire.door.users.create('stranger', {
     password: 'password',
@@ -108,5 +112,44 @@ test('a database of others and one that is not there get the same answer to ever
     assert.match(String(await stranger.call(name, ...rest)), /^-ERR unsupported command/, name);
   }
   assert.equal(await root.call('GET', 'test.k'), 'canary', 'nothing was changed');
+  assert.equal(await root.call('HEXISTS', 'test.Account[id]', '7'), 1);
+});
+
+/** Of the commands above, those that a group with `readRecord` alone may use; the others insert, update or delete. */
+const reading = 'GET EXISTS TYPE TTL PTTL WATCH SELECT HGET HMGET HEXISTS'.split(' ');
+
+test('a reader reads by every command that reads, and changes nothing by any other', async (context) => {
+  const wire = await startWire(context);
+  for (const statement of account) await wire.data.run(statement);
+  const databases = new Map([['test', ['reader']]]);
+  await wire.door.users.create('reader', { password: 'password', databases });
+  const root = await wire.open();
+  await root.call('SET', 'test.k', '41');
+  for (const [name, given] of Object.entries(addressed)) {
+    const reader = await wire.open('reader');
+    const reply = await reader.call(...words(given('test')));
+    const isRefused = String(reply).startsWith('-NOPERM ');
+    assert.equal(isRefused, !reading.includes(name), `${name}: ${JSON.stringify(reply)}`);
+    if (!isRefused) assert.doesNotMatch(JSON.stringify(reply), /^"-/, name);
+    reader.close();
+  }
+  assert.equal(await root.call('GET', 'test.k'), '41');
+  assert.equal(await root.call('HEXISTS', 'test.Account[id]', '7'), 1);
+});
+
+test('whoever is dropped is nobody at the next command, whichever it is', async (context) => {
+  const wire = await startWire(context);
+  for (const statement of account) await wire.data.run(statement);
+  const databases = new Map([['test', ['admin']]]);
+  await wire.door.users.create('leaver', { password: 'password', databases });
+  const asked = all.filter((name) => name !== 'AUTH' && name !== 'HELLO');
+  const clients = await Promise.all(asked.map(() => wire.open('leaver')));
+  for (const client of clients) assert.equal(await client.call('SELECT', 'test'), '+OK');
+  await wire.door.users.drop('leaver');
+  for (const [at, name] of asked.entries()) {
+    const reply = await clients[at]?.call(...words(addressed[name]?.('test') ?? name));
+    assert.equal(reply, '-NOAUTH Authentication required.', name);
+  }
+  const root = await wire.open();
   assert.equal(await root.call('HEXISTS', 'test.Account[id]', '7'), 1);
 });

@@ -9,10 +9,14 @@ export interface Stall {
   /** Longest turn of the server's event loop, in processor time of its thread and on the clock. */
   readonly turnMs: number;
   readonly turnWallMs: number;
-  /** Slowest of the health checks that ran beside it, one every 5 ms. */
+  /** Longest collection of garbage on the clock, which is part of a turn. */
+  readonly collectionMs: number;
+  /** Of the health checks that ran beside it, one every 5 ms: the middle one, the 99th of a hundred, the slowest, and how many took more than 10 ms. */
+  readonly healthMedianMs: number;
+  readonly healthP99Ms: number;
   readonly healthMs: number;
-  /** How many of them took more than 10 ms, which is what decides the 99th of a hundred. */
-  readonly slowCount: number;
+  readonly healthSlowCount: number;
+  readonly healthCount: number;
   readonly totalMs: number;
   readonly outcome: string;
 }
@@ -62,15 +66,18 @@ export class Prober {
     this.#watch = new Line(watchPort, (text) => text.endsWith('\n'));
   }
 
-  async during(name: string, work: () => Promise<string>): Promise<Stall> {
+  /** Does `work` once, and again until `minimumMs` have passed: a hundred health checks take half a second. */
+  async during(name: string, work: () => Promise<string>, minimumMs = 0): Promise<Stall> {
     await this.#watch.ask('reset\n');
     await this.#healthSinceThen();
     const start = performance.now();
-    const outcome = await work();
+    let outcome = await work();
+    while (performance.now() - start < minimumMs) outcome = await work();
     const totalMs = performance.now() - start;
     const longest = JSON.parse(await this.#watch.ask('read\n')) as {
       wallMs: number;
       processorMs: number;
+      collectionMs: number;
     };
     const healthMs = await this.#healthSinceThen();
     this.#healthMs.push(...healthMs);
@@ -78,17 +85,20 @@ export class Prober {
       name,
       turnMs: longest.processorMs,
       turnWallMs: longest.wallMs,
+      collectionMs: longest.collectionMs,
+      healthMedianMs: share(healthMs, 0.5),
+      healthP99Ms: share(healthMs, 0.99),
       healthMs: Math.max(0, ...healthMs),
-      slowCount: healthMs.filter((ms) => ms > 10).length,
+      healthSlowCount: healthMs.filter((ms) => ms > 10).length,
+      healthCount: healthMs.length,
       totalMs,
       outcome,
     };
   }
 
   /** How long `/health` took at this share of its answers. */
-  healthMsAt(share: number): number {
-    const sorted = [...this.#healthMs].sort((a, b) => a - b);
-    return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+  healthMsAt(of: number): number {
+    return share(this.#healthMs, of);
   }
 
   get healthCount(): number {
@@ -105,4 +115,9 @@ export class Prober {
     this.#health.kill();
     this.#watch.end();
   }
+}
+
+function share(values: readonly number[], of: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * of)] ?? Number.NaN;
 }
