@@ -514,14 +514,14 @@ export interface IndexBounds {
    * One expression per leading component; `in` ones give a list and are looked up one after the other; `null` looks for
    * null (its value does not matter). `isFlipped`: the property stood on the right side of the comparison, so its value was to
    * be converted to the kind of the other side. `findsMore`: not all records found satisfy the condition.
-   * `listsOnly`: what is no list is not looked up, since the condition fails on it.
+   * `dialect`: the condition is one of openCypher, which converts nothing and fails on what is no list.
    */
   readonly equals: readonly {
     readonly value: Expression;
     readonly kind: 'equals' | 'in' | 'null';
     readonly isFlipped?: boolean;
     readonly findsMore?: boolean;
-    readonly listsOnly?: boolean;
+    readonly dialect?: 'cypher';
   }[];
   readonly low?: IndexBound;
   readonly high?: IndexBound;

@@ -274,19 +274,15 @@ function equalityPart(
       // A key without letter case is found by the lower case of what is asked for, where SQL has put it.
       if (component.caseInsensitive && conjunct.dialect === 'cypher') return undefined;
       if (isIndexed(conjunct.left, component, record))
-        return { value: conjunct.right, kind: 'equals' };
+        return { value: conjunct.right, kind: 'equals', ...rulesOf(conjunct) };
       if (isIndexed(conjunct.right, component, record))
-        return { value: conjunct.left, kind: 'equals', isFlipped: true };
+        return { value: conjunct.left, kind: 'equals', isFlipped: true, ...rulesOf(conjunct) };
       return undefined;
     }
     case 'In':
       if (component.caseInsensitive && conjunct.dialect === 'cypher') return undefined;
       if (component.by === 'value' && isComponent(conjunct.element, component, record))
-        return {
-          value: conjunct.list,
-          kind: 'in',
-          ...(conjunct.dialect === 'cypher' && { listsOnly: true }),
-        };
+        return { value: conjunct.list, kind: 'in', ...rulesOf(conjunct) };
       return component.by === 'item' &&
         isComponent(conjunct.list, component, record) &&
         context.catalog.property(index.type, component.property)?.type === 'LIST'
@@ -303,6 +299,12 @@ function equalityPart(
     default:
       return undefined;
   }
+}
+
+function rulesOf({
+  dialect,
+}: Expression & { readonly op: 'Compare' | 'In' }): Pick<IndexBounds['equals'][number], 'dialect'> {
+  return dialect === 'cypher' ? { dialect } : {};
 }
 
 /** The property, or its lower-case form when the index ignores case. */

@@ -218,6 +218,7 @@ function compileBounds(
       value: compileValue(lowering, part.value),
       inclusive: part.inclusive,
       isFlipped: part.isFlipped ?? false,
+      isOfCypher: false,
     };
   return {
     components: definition.components.map((_, at) => componentOf(definition, at, lowering)),
@@ -228,7 +229,7 @@ function compileBounds(
       kind: part.kind,
       isFlipped: part.isFlipped ?? false,
       findsMore: part.findsMore ?? false,
-      listsOnly: part.listsOnly ?? false,
+      isOfCypher: part.dialect === 'cypher',
     })),
     low: bound(bounds.low),
     high: bound(bounds.high),

@@ -2,13 +2,28 @@
 // two types, one of which has indexes; every comparison with values of every kind, as parameter, must give the same rows.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { defaultTemporalFormats } from '#core/temporal/format.ts';
 import type { Value } from '#core/value/value.ts';
 import { double } from '#core/value/value.ts';
+import { keyFor } from '#query/operators/index-read/index-key.ts';
 import { openTestDatabase, type TestDatabase } from '#test/database/support/open-test-database.ts';
 
 /** By declared type; '' is none. Each with what records hold, written in SQL, since it converts to what is declared. */
 const columns: Readonly<Record<string, readonly string[]>> = {
-  '': ["'7'", '7', '7.0', "'a'", 'true', "'true'", '[1, 2]', "date('2020-01-01')"],
+  '': [
+    "'7'",
+    '7',
+    '7.0',
+    '-0.0',
+    '9007199254740993',
+    "'a'",
+    "'name 12'",
+    "'2020-01-01'",
+    'true',
+    "'true'",
+    '[1, 2]',
+    "date('2020-01-01')",
+  ],
   STRING: ["'7'", "'a'", "'A'", "'true'", "'7.0'", "''", "'\\uFFFF'", "'\\uD83D\\uDE00'"],
   INTEGER: ['7', '0', '-1', '2147483647'],
   LONG: ['7', '9007199254740993', '-9223372036854775808', '9223372036854775807'],
@@ -39,6 +54,7 @@ const asked: readonly Value[] = [
   'A',
   '',
   'true',
+  'name 12',
   '2020-01-01',
   '\uFFFF',
   '\u{1F600}',
@@ -100,3 +116,18 @@ for (const [kind, values] of Object.entries(columns))
       }
     assert.ok(found > 10, 'some find something');
   });
+
+test('texts, numbers and booleans are looked up where nothing is declared', () => {
+  const undeclared = { type: undefined, caseInsensitive: false };
+  const rules = { isFlipped: false, isOfCypher: true };
+  for (const value of ['name 12', '7', '', 'true', 7, 7.5, double(7), true]) {
+    const found = keyFor(value, undeclared, defaultTemporalFormats, rules);
+    assert.equal(found.kind, 'key', `${String(value)} has a key`);
+  }
+  for (const value of [9007199254740993n, double(2 ** 60), [7], new Map()])
+    assert.equal(
+      keyFor(value, undeclared, defaultTemporalFormats, rules).kind,
+      'scan',
+      String(value),
+    );
+});

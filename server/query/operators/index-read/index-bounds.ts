@@ -4,7 +4,7 @@ import type { Value } from '#core/value/value.ts';
 import { isList } from '#core/value/value.ts';
 import type { KeyBounds } from '#transaction/read/read-view.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
-import { keyFor, type KeyComponent, type KeyOf } from './index-key.ts';
+import { type ComparisonRules, keyFor, type KeyComponent, type KeyOf } from './index-key.ts';
 import type { ExecutionContext } from '../operator.ts';
 
 /** Bounds of one search with their expressions compiled; components as in the index definition. */
@@ -18,7 +18,7 @@ export interface CompiledBounds {
     readonly kind: 'equals' | 'in' | 'null';
     readonly isFlipped: boolean;
     readonly findsMore: boolean;
-    readonly listsOnly: boolean;
+    readonly isOfCypher: boolean;
   }[];
   readonly low: CompiledBound | undefined;
   readonly high: CompiledBound | undefined;
@@ -30,6 +30,8 @@ export interface CompiledBound {
   readonly value: Evaluator;
   readonly inclusive: boolean;
   readonly isFlipped: boolean;
+  /** Never: what stands on which side of values of other kinds is a matter of the records. */
+  readonly isOfCypher: false;
 }
 
 /** What a search comes to in one execution. */
@@ -58,14 +60,15 @@ export function bindBounds(bounds: CompiledBounds, context: ExecutionContext): B
   for (let at = 0; at < bounds.equals.length; at += 1) {
     const part = bounds.equals[at] as CompiledBounds['equals'][number];
     const value = part.value(context);
-    if (part.listsOnly && value !== null && !isList(value)) return { kind: 'scan' };
+    const mustBeList = part.kind === 'in' && part.isOfCypher;
+    if (mustBeList && value !== null && !isList(value)) return { kind: 'scan' };
     const component = bounds.components[at] as KeyComponent;
     const keys =
       part.kind === 'null'
         ? { values: [null], exact: true }
         : part.kind === 'in'
-          ? keysOfList(value, component, context)
-          : keysOf(keyFor(value, component, context.formats, part.isFlipped));
+          ? keysOfList(value, component, context, part)
+          : keysOf(keyFor(value, component, context.formats, part));
     if (keys === undefined) return { kind: 'scan' };
     if (!keys.exact || part.findsMore) exact = false;
     if (keys.values.length * prefixes.length > combinationCountMax) return { kind: 'scan' };
@@ -92,16 +95,17 @@ function keysOfList(
   list: Value,
   component: KeyComponent,
   context: ExecutionContext,
+  rules: ComparisonRules,
 ): Keys | undefined {
   if (list === null) return { values: [], exact: true };
   if (!isList(list)) {
-    const only = keysOf(keyFor(list, component, context.formats));
+    const only = keysOf(keyFor(list, component, context.formats, rules));
     return only && { ...only, exact: false };
   }
   const values: Value[] = [];
   let exact = true;
   for (let at = 0; at < list.length; at += 1) {
-    const key = keyFor(list[at] as Value, component, context.formats);
+    const key = keyFor(list[at] as Value, component, context.formats, rules);
     if (key.kind === 'scan') return undefined;
     if (key.kind === 'nothing') continue;
     values.push(key.value);
@@ -181,7 +185,7 @@ function boundKey(
   component: KeyComponent,
   context: ExecutionContext,
 ): BoundKey {
-  const key = keyFor(bound.value(context), component, context.formats, bound.isFlipped);
+  const key = keyFor(bound.value(context), component, context.formats, bound);
   if (key.kind !== 'key') return key;
   // Text made from a number stands elsewhere in the order than the number does.
   if (component.type === 'STRING' && !key.exact) return { kind: 'scan' };

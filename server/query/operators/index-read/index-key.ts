@@ -26,6 +26,14 @@ export type KeyOf =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'scan' };
 
+/** How what is asked for is compared with what is stored. */
+export interface ComparisonRules {
+  /** The property stands on the right side of the comparison, so SQL converts it to the constant's kind. */
+  readonly isFlipped: boolean;
+  /** An equality of openCypher. */
+  readonly isOfCypher: boolean;
+}
+
 const nothing: KeyOf = { kind: 'nothing' };
 const scan: KeyOf = { kind: 'scan' };
 
@@ -33,21 +41,19 @@ const scan: KeyOf = { kind: 'scan' };
  * The key for the right side of a comparison with a property. SQL compares numbers by value and converts everything else to
  * the kind of the stored value (sql.md 6.3), so the constant is converted to the declared type; where this could miss a
  * record the answer is `scan`.
- *
- * @param isFlipped the property stands on the right side of the comparison, so SQL converts it to the constant's kind
  */
 export function keyFor(
   value: Value,
   component: KeyComponent,
   formats: TemporalFormats,
-  isFlipped = false,
+  { isFlipped, isOfCypher }: ComparisonRules,
 ): KeyOf {
   if (value === null) return nothing;
   const kind = kindOf(value);
   const { type } = component;
   // NaN equals nothing and is on no side of anything; the index holds stored ones at a place of their own.
   if (Number.isNaN(value) && type !== undefined && isOwnKind(kind, type)) return nothing;
-  if (type === undefined) return undeclaredKey(value, kind);
+  if (type === undefined) return isOfCypher ? keyOfKind(value, kind) : undeclaredKey(value, kind);
   if (isFlipped && !isOwnKind(kind, type)) return scan;
   switch (type) {
     case 'STRING':
@@ -192,4 +198,14 @@ function undeclaredKey(value: Value, kind: ValueKind): KeyOf {
   const text = value as string;
   const isSafe = plainWord.test(text) && !/^(true|false|nan|infinity)$/i.test(text);
   return isSafe ? { kind: 'key', value: text, exact: false } : scan;
+}
+
+/**
+ * The same for openCypher, where only text equals text and only numbers equal numbers: a key is the value itself. Keys of numbers
+ * beyond 2^53 are told apart more finely than a comparison with a double does, decimals less.
+ */
+function keyOfKind(value: Value, kind: ValueKind): KeyOf {
+  if (kind === 'string' || kind === 'boolean') return exactKey(value);
+  const isNumber = kind === 'double' || (kind === 'integer' && typeof value === 'number');
+  return isNumber && !isHuge(value) ? { kind: 'key', value, exact: false } : scan;
 }

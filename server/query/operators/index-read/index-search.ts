@@ -147,9 +147,9 @@ export class IndexSearchOperator implements PhysicalOperator {
     const { equals, components } = search.bounds;
     let isExact = search.isWhole;
     for (let at = 0; at < equals.length; at += 1) {
-      const { value, isFlipped } = equals[at] as (typeof equals)[number];
+      const part = equals[at] as (typeof equals)[number];
       const component = components[at] as KeyComponent;
-      const found = keyFor(value(context), component, context.formats, isFlipped);
+      const found = keyFor(part.value(context), component, context.formats, part);
       if (found.kind !== 'key') return false;
       if (!found.exact) isExact = false;
       key[at] = found.value;
