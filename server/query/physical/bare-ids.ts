@@ -11,18 +11,20 @@ import { callsUserFunction } from '../functions/user-function.ts';
 /**
  * Slots of graph elements of which nobody wants more than the identity: they are written by steps and index searches, and read by
  * steps, degrees, DISTINCT and `@rid` only; those of steps by properties, too, where nothing is written
- * (`operators/graph/neighbour-columns.ts`). They may hold bare record ids, which are numbers and cost nothing to make.
+ * (`operators/graph/neighbour-columns.ts`). They may hold bare record ids, which are numbers and cost nothing to make. Slots of edges
+ * are among them when they only keep other steps from walking the same edge.
  */
 export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
   const written = writtenIds(program.plan);
   if (written.size === 0) return written;
   const stepped = onlyReads(program.plan) ? endsOfSteps(program.plan) : noSlots;
+  const edges = edgesOfSteps(program.plan);
   const isIdentity = (part: Expression): boolean =>
-    takesIdOfSlot(part) || takesPropertyOf(part, stepped);
+    takesIdOfSlot(part, edges) || takesPropertyOf(part, stepped);
   const readAsValues = new Set<Slot>(slotsOfOutput(program.output));
   walkPlan(program.plan, {
     plan(node) {
-      for (const slot of valuesReadBy(node, isIdentity)) readAsValues.add(slot);
+      for (const slot of valuesReadBy(node, isIdentity, edges)) readAsValues.add(slot);
     },
     expression(part) {
       if (part.op !== 'SubPlan') return;
@@ -35,7 +37,7 @@ export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
 }
 
 function writtenIds(plan: LogicalPlan): Set<Slot> {
-  const written = new Set<Slot>();
+  const written = edgesOfSteps(plan);
   walkPlan(plan, {
     plan(node) {
       if (node.op === 'Expand' && !node.into) written.add(node.to);
@@ -43,6 +45,17 @@ function writtenIds(plan: LogicalPlan): Set<Slot> {
     },
   });
   return written;
+}
+
+/** Slots of the edges that steps walk. */
+function edgesOfSteps(plan: LogicalPlan): Set<Slot> {
+  const edges = new Set<Slot>();
+  walkPlan(plan, {
+    plan(node) {
+      if (node.op === 'Expand' && node.edge !== undefined) edges.add(node.edge);
+    },
+  });
+  return edges;
 }
 
 /** Slots that steps write, and nothing else. */
@@ -74,6 +87,7 @@ function onlyReads(plan: LogicalPlan): boolean {
 function valuesReadBy(
   node: LogicalPlan,
   isIdentity: (part: Expression) => boolean,
+  edges: ReadonlySet<Slot>,
 ): Iterable<Slot> {
   const slotsReadAsValues = (expression: Expression): readonly Slot[] =>
     slotsReadOtherwise(expression, isIdentity);
@@ -82,7 +96,9 @@ function valuesReadBy(
     // Its own predicate is checked on the record before the id is left.
     return [...slotsReadBy(node)].filter((slot) => slot !== node.as);
   if (node.op === 'Distinct')
-    return node.on.filter((on) => on.op !== 'Slot').flatMap(slotsReadAsValues);
+    return node.on
+      .filter((on) => on.op !== 'Slot' || edges.has(on.slot))
+      .flatMap(slotsReadAsValues);
   if (node.op === 'Project' || node.op === 'Filter' || node.op === 'Sort')
     return expressionsOf(node).flatMap(slotsReadAsValues);
   // Null stands in the slots of an optional part that found nothing.
@@ -119,8 +135,14 @@ function takesPropertyOf(part: Expression, slots: ReadonlySet<Slot>): boolean {
 
 const noSlots: ReadonlySet<Slot> = new Set();
 
-function takesIdOfSlot(part: Expression): boolean {
-  return part.op === 'Attribute' && part.attribute === 'rid' && part.of.op === 'Slot';
+/** Edges may be without ids, which their records tell. */
+function takesIdOfSlot(part: Expression, edges: ReadonlySet<Slot>): boolean {
+  return (
+    part.op === 'Attribute' &&
+    part.attribute === 'rid' &&
+    part.of.op === 'Slot' &&
+    !edges.has(part.of.slot)
+  );
 }
 
 const nothing: Expression = { op: 'Constant', value: null };

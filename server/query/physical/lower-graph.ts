@@ -114,6 +114,7 @@ function lowerExpand(
     tables: lowering.unordered.has(plan) ? lowering.edgeTables : undefined,
     fromBareId: lowering.bareIds.has(plan.from),
     toBareId: lowering.bareIds.has(plan.to),
+    edgeBareId: plan.edge !== undefined && lowering.bareIds.has(plan.edge),
     description: descriptionOf(lowering, plan),
   };
   const { to } = plan;

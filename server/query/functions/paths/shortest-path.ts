@@ -11,29 +11,45 @@ export interface ShortestPathOptions {
 
 /** What one end of the search has seen, and the vertices it reached last. */
 class Side {
-  readonly direction: PathDirection;
+  direction: PathDirection = 'OUT';
   readonly vertices = new VertexTable();
   /** Numbers, by their own numbers, of the vertices from which they were met. */
   #from = new Int32Array(this.vertices.capacity);
   #edges = new Float64Array(this.vertices.capacity);
-  frontier: readonly number[] = [0];
+  /** Vertices are numbered as they are met: those reached last are the numbers from here on. */
+  frontierStart = 0;
 
-  constructor(start: Rid, direction: PathDirection) {
-    this.direction = direction;
-    this.vertices.add(start);
+  /** An empty one. */
+  static from(start: Rid, direction: PathDirection): Side {
+    const side = spares.pop() ?? new Side();
+    side.direction = direction;
+    side.frontierStart = 0;
+    side.vertices.add(start);
+    return side;
   }
 
-  /** @returns the number of a vertex that was not met before, else -1 */
-  meet(vertex: Rid, from: number, edge: Rid): number {
+  get frontierSize(): number {
+    return this.vertices.size - this.frontierStart;
+  }
+
+  /** Nobody reads it again: a later search takes it. */
+  release(): void {
+    if (this.vertices.capacity > spareCapacityMax || spares.length >= spareCountMax) return;
+    this.vertices.clear();
+    spares.push(this);
+  }
+
+  /** @returns false when the vertex was met before */
+  meet(vertex: Rid, from: number, edge: Rid): boolean {
     const { size } = this.vertices;
-    if (this.vertices.add(vertex) !== size) return -1;
+    if (this.vertices.add(vertex) !== size) return false;
     if (size === this.#from.length) {
       this.#from = grownIntegers(this.#from, size * 2);
       this.#edges = grownFloats(this.#edges, size * 2);
     }
     this.#from[size] = from;
     this.#edges[size] = edge;
-    return size;
+    return true;
   }
 
   /** From a vertex back to the start, with the edges between when asked for. */
@@ -49,6 +65,11 @@ class Side {
   }
 }
 
+/** A statement that looks for many short paths spent a third of its time on making arrays and on collecting them. */
+const spares: Side[] = [];
+const spareCountMax = 4;
+const spareCapacityMax = 4096;
+
 /**
  * A path of fewest edges, by a breadth-first search from both ends that always grows the smaller frontier by a whole level.
  * Vertices that both sides know are first met at the least total depth, so the first meeting decides.
@@ -62,21 +83,26 @@ export function* shortestPath(
   { direction, maxDepth, withEdges }: ShortestPathOptions,
 ): PathSteps {
   if (source === destination) return [source];
-  const front = new Side(source, direction);
-  const back = new Side(destination, reversed(direction));
-  for (let depth = 0; depth < maxDepth; depth++) {
-    if (front.frontier.length === 0 || back.frontier.length === 0) return [];
-    const isFront = front.frontier.length <= back.frontier.length;
-    const meeting: Rid | undefined = yield* isFront
-      ? grow(front, back, search)
-      : grow(back, front, search);
-    if (meeting === undefined) continue;
-    const route = front.routeBack(meeting, withEdges).reverse();
-    const rest = back.routeBack(meeting, withEdges);
-    for (let i = 1; i < rest.length; i++) route.push(rest[i] as Rid);
-    return route;
+  const front = Side.from(source, direction);
+  const back = Side.from(destination, reversed(direction));
+  try {
+    for (let depth = 0; depth < maxDepth; depth++) {
+      if (front.frontierSize === 0 || back.frontierSize === 0) return [];
+      const isFront = front.frontierSize <= back.frontierSize;
+      const meeting: Rid | undefined = yield* isFront
+        ? grow(front, back, search)
+        : grow(back, front, search);
+      if (meeting === undefined) continue;
+      const route = front.routeBack(meeting, withEdges).reverse();
+      const rest = back.routeBack(meeting, withEdges);
+      for (let i = 1; i < rest.length; i++) route.push(rest[i] as Rid);
+      return route;
+    }
+    return [];
+  } finally {
+    front.release();
+    back.release();
   }
-  return [];
 }
 
 /** One level further; a vertex that the other side knows ends the search. */
@@ -85,19 +111,17 @@ function* grow(
   other: Side,
   search: GraphSearch,
 ): Generator<undefined, Rid | undefined, undefined> {
-  const next: number[] = [];
-  for (const number of side.frontier) {
+  const end = side.vertices.size;
+  for (let number = side.frontierStart; number < end; number += 1) {
     search.start(side.vertices.ridOf(number), side.direction);
     while (search.next()) {
       if (search.isSpent()) yield;
       const { neighbour } = search;
-      const met = side.meet(neighbour, number, search.edge);
-      if (met < 0) continue;
+      if (!side.meet(neighbour, number, search.edge)) continue;
       search.remember();
-      next.push(met);
       if (other.vertices.numberOf(neighbour) >= 0) return neighbour;
     }
   }
-  side.frontier = next;
+  side.frontierStart = end;
   return undefined;
 }

@@ -7,7 +7,6 @@ import { WalkedEdges } from './walked-edges.ts';
 import type { EdgeTables } from './edge-tables.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
-import { NeighbourTable } from './neighbour-table.ts';
 import {
   PAUSE,
   ROW,
@@ -17,6 +16,7 @@ import {
 } from '../operator.ts';
 import { ridOf } from '../record-identity.ts';
 import { RecordReference } from '../record-reference.ts';
+import { StepEnd } from './step-end.ts';
 import { RidSet } from '../scan/rid-set.ts';
 import type { TypeCheck } from '../scan/type-check.ts';
 import { WorkShare } from '../hold/work-share.ts';
@@ -37,6 +37,8 @@ export interface ExpandOptions {
   readonly fromBareId: boolean;
   /** Only further steps read `to`, for which the bare record id is enough. */
   readonly toBareId: boolean;
+  /** Only steps that leave out walked edges read `edge`. */
+  readonly edgeBareId: boolean;
   readonly typeCheck: TypeCheck | undefined;
   /** Each neighbour is given once, whatever leads to it. */
   readonly isDistinct: boolean;
@@ -96,7 +98,7 @@ export class ExpandOperator implements PhysicalOperator {
 
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
-    const { edge, to, toBareId } = this.#options;
+    const { edge, edgeBareId, to, toBareId } = this.#options;
     const neighbours = this.#neighbours;
     const seen = this.#seen;
     const walked = this.#walked;
@@ -116,7 +118,8 @@ export class ExpandOperator implements PhysicalOperator {
       if (seen !== undefined && !seen.add(element)) continue;
       if (check !== undefined && !check(element, view)) continue;
       if (to !== undefined) frame[to] = toBareId ? element : new RecordReference(view, element);
-      if (edge !== undefined) frame[edge] = new RecordReference(view, neighbours.edge);
+      if (edge !== undefined)
+        frame[edge] = edgeBareId ? neighbours.edge : new RecordReference(view, neighbours.edge);
       return ROW;
     }
   }
@@ -199,41 +202,33 @@ export class ExpandOperator implements PhysicalOperator {
   }
 }
 
-/** Elements with more neighbours than this get no table. */
-const tabledNeighboursMax = 100_000;
-/** A table of more is given back when the operator closes, though it may be opened again. */
-const keptNeighboursMax = 8192;
-
 /**
- * As Expand, for a neighbour that is bound already: one row per edge that leads to it. While rows come from the same element
- * again and again, its neighbours are put into a table as soon as looking for ends has cost as much as that does.
+ * As Expand, for a neighbour that is bound already: one row per edge that leads to it. It is walked from the end with fewer edges, or
+ * looked up at the end that rows come with again and again (`StepEnd`).
  */
 export class ExpandIntoOperator implements PhysicalOperator {
   readonly name = 'Expand into';
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: ExpandOptions & { readonly to: Slot };
-  readonly #neighbours: NeighbourCursor;
-  /** The same move seen from the other end, when it can be walked from there. */
-  readonly #reversed: NeighbourCursor | undefined;
+  readonly #source: StepEnd;
+  /** Present when the move can be walked from the other end. */
+  readonly #target: StepEnd | undefined;
   #walking: NeighbourCursor;
+  /** The end that is looked for where the other is walked from. */
+  #wanted: Rid = noRid;
   #context: ExecutionContext | undefined;
   #isWalking = false;
   /** The cursors may not be started yet. */
   #isPreparing = false;
   readonly #share = new WorkShare();
-  #target: Rid = noRid;
-  /** The element that the last rows came from, its degree, and the steps that were walked for it. */
-  #source: Rid = noRid;
-  #sourceDegree = 0;
-  #walkedSteps = 0;
-  #table: NeighbourTable | undefined;
-  /** The execution that the table belongs to, told by its regex budget: contexts are used again. */
-  #tableFor: ExecutionContext['regexBudget'] | undefined;
+  /** The execution that the ends know elements of, told by its regex budget: contexts are used again. */
+  #knownFor: ExecutionContext['regexBudget'] | undefined;
   #rowsLeft = 0;
   readonly #walked: WalkedEdges | undefined;
   /** Which edge leads to the neighbour matters, not their number alone. */
   readonly #namesEdges: boolean;
+  readonly #canBeTabled: boolean;
 
   constructor(
     options: ExpandOptions & { readonly to: Slot; readonly reversed: ResolvedMove | undefined },
@@ -244,29 +239,31 @@ export class ExpandIntoOperator implements PhysicalOperator {
     const tables = tablesOf(options);
     this.#walked = WalkedEdges.of(options.unlike);
     this.#namesEdges = options.edge !== undefined || this.#walked !== undefined;
-    this.#neighbours = new NeighbourCursor(options.move, tables);
-    this.#reversed = options.reversed && new NeighbourCursor(options.reversed, tables);
-    this.#walking = this.#neighbours;
+    const { kind } = options.move;
+    this.#canBeTabled = kind === 'vertex' || kind === 'edge';
+    this.#source = new StepEnd(new NeighbourCursor(options.move, tables));
+    this.#target = options.reversed && new StepEnd(new NeighbourCursor(options.reversed, tables));
+    this.#walking = this.#source.cursor;
   }
 
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#isWalking = false;
     this.#isPreparing = false;
-    this.#neighbours.use(context);
-    this.#reversed?.use(context);
+    this.#source.cursor.use(context);
+    this.#target?.cursor.use(context);
     this.#rowsLeft = 0;
-    if (this.#tableFor !== context.regexBudget) {
-      this.#tableFor = context.regexBudget;
-      this.#source = noRid;
-      this.#table = undefined;
+    if (this.#knownFor !== context.regexBudget) {
+      this.#knownFor = context.regexBudget;
+      this.#source.forget();
+      this.#target?.forget();
     }
     this.#options.input.open(context);
   }
 
   next(): Pulled {
     const { view, frame } = this.#context as ExecutionContext;
-    const { input, edge } = this.#options;
+    const { input, edge, edgeBareId } = this.#options;
     const walked = this.#walked;
     for (;;) {
       if (this.#share.isSpent()) return PAUSE;
@@ -282,82 +279,57 @@ export class ExpandIntoOperator implements PhysicalOperator {
         this.#start();
         continue;
       }
-      if (!this.#walking.next()) {
+      const walking = this.#walking;
+      if (!walking.next()) {
         this.#isWalking = false;
         continue;
       }
-      if (this.#walking.element !== this.#target) continue;
-      if (walked?.has(this.#walking.edge)) continue;
-      if (edge !== undefined) frame[edge] = new RecordReference(view, this.#walking.edge);
+      if (walking.element !== this.#wanted) continue;
+      if (walked?.has(walking.edge)) continue;
+      if (edge !== undefined)
+        frame[edge] = edgeBareId ? walking.edge : new RecordReference(view, walking.edge);
       return ROW;
     }
   }
 
   #areReady(): boolean {
     const context = this.#context as ExecutionContext;
-    return this.#neighbours.prepare(context) && this.#reversed?.prepare(context) !== false;
+    return this.#source.cursor.prepare(context) && this.#target?.cursor.prepare(context) !== false;
   }
 
-  /** Walks from the end with fewer edges. */
   #start(): void {
     const { view, frame } = this.#context as ExecutionContext;
-    const { from, to } = this.#options;
+    const { from, fromBareId, to, toBareId } = this.#options;
+    const source = this.#source;
+    const target = this.#target;
     this.#walked?.read(frame);
-    const source = idOf(frame[from] as Value, this.#options.fromBareId);
-    const target = idOf(frame[to] as Value, this.#options.toBareId);
-    if (source !== this.#source) this.#leaveSource(source);
-    if (this.#table === undefined && this.#isTableWorthIt()) {
-      this.#neighbours.startAt(view, source);
-      this.#table = new NeighbourTable(this.#neighbours, this.#sourceDegree);
-    }
-    if (this.#table !== undefined) {
-      const count = this.#table.countOf(target);
+    const other = idOf(frame[to] as Value, toBareId);
+    source.moveTo(view, idOf(frame[from] as Value, fromBareId));
+    target?.moveTo(view, other);
+    const count = this.#tabledCount(source, target, other);
+    if (count !== undefined) {
       if (!this.#namesEdges) this.#rowsLeft = count;
       // Edges stand in the lists alone, which are walked for what is linked.
       if (!this.#namesEdges || count === 0) return;
     }
+    const isReversed = target !== undefined && target.degree < source.degree;
+    const end = isReversed ? target : source;
     this.#isWalking = true;
-    this.#walking = this.#neighbours;
-    this.#target = target;
-    const reversed = this.#reversed;
-    if (reversed !== undefined) {
-      reversed.startAt(view, target);
-      const degree = reversed.remainingSteps();
-      if (degree < this.#sourceDegree) {
-        this.#walking = reversed;
-        this.#target = source;
-        reversed.startAt(view, target);
-        this.#walkedSteps += degree + 1;
-        return;
-      }
-    }
-    this.#neighbours.startAt(view, source);
-    this.#walkedSteps += this.#sourceDegree + 1;
+    this.#walking = end.cursor;
+    this.#wanted = isReversed ? source.element : other;
+    end.walk(view);
   }
 
-  #leaveSource(source: Rid): void {
-    const { view } = this.#context as ExecutionContext;
-    this.#source = source;
-    this.#table = undefined;
-    this.#walkedSteps = 0;
-    this.#neighbours.startAt(view, source);
-    this.#sourceDegree = this.#neighbours.remainingDegree();
-  }
-
-  /** Looking for ends has cost as much as the table does. A statement that writes may change what the table says. */
-  #isTableWorthIt(): boolean {
-    const { transaction } = this.#context as ExecutionContext;
-    const { move } = this.#options;
-    return (
-      this.#walkedSteps > this.#sourceDegree * 2 &&
-      this.#sourceDegree <= tabledNeighboursMax &&
-      transaction === undefined &&
-      (move.kind === 'vertex' || move.kind === 'edge')
-    );
+  /** Undefined where no table says it. A statement that writes may change what tables say. */
+  #tabledCount(source: StepEnd, target: StepEnd | undefined, other: Rid): number | undefined {
+    const { view, transaction } = this.#context as ExecutionContext;
+    if (transaction !== undefined || !this.#canBeTabled) return undefined;
+    return source.countOf(view, other) ?? target?.countOf(view, source.element);
   }
 
   close(): void {
-    if (this.#sourceDegree > keptNeighboursMax) this.#table = undefined;
+    this.#source.close();
+    this.#target?.close();
     this.#context = undefined;
     this.#isWalking = false;
     this.#options.input.close();

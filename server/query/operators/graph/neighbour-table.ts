@@ -1,19 +1,29 @@
 import type { Rid } from '#core/value/rid.ts';
 import type { NeighbourCursor } from './neighbour-cursor.ts';
 
-/** How often each neighbour of one element is reached. 12 bytes a place, two places a neighbour; built once, then read only. */
-export class NeighbourTable {
-  readonly #neighbours: Float64Array;
-  readonly #counts: Uint32Array;
-  readonly #mask: number;
+const capacityMin = 16;
+/** Arrays that are longer than needed by more than this are made anew, since they are emptied as a whole. */
+const roomMost = 8;
 
-  /** @param cursor stands before the first of at most `countMax` neighbours; is walked to its end */
-  constructor(cursor: NeighbourCursor, countMax: number) {
-    let capacity = 16;
+/** How often each neighbour of one element is reached. 12 bytes a place, two places a neighbour; filled once, then read only. */
+export class NeighbourTable {
+  #neighbours = new Float64Array(capacityMin);
+  #counts = new Uint32Array(capacityMin);
+  #mask = capacityMin - 1;
+
+  /**
+   * What it held is gone.
+   * @param cursor stands before the first of at most `countMax` neighbours; is walked to its end
+   */
+  fill(cursor: NeighbourCursor, countMax: number): void {
+    let capacity = capacityMin;
     while (capacity < countMax * 2) capacity *= 2;
-    this.#neighbours = new Float64Array(capacity);
-    this.#counts = new Uint32Array(capacity);
-    this.#mask = capacity - 1;
+    const has = this.#counts.length;
+    if (has < capacity || has > capacity * roomMost) {
+      this.#neighbours = new Float64Array(capacity);
+      this.#counts = new Uint32Array(capacity);
+      this.#mask = capacity - 1;
+    } else this.#counts.fill(0);
     while (cursor.next()) {
       const place = this.#placeOf(cursor.element);
       this.#neighbours[place] = cursor.element;

@@ -10,7 +10,9 @@ import type { ResolvedMove } from './neighbour-cursor.ts';
 /** The edges that other steps of the row have walked: a step of a pattern of distinct edges leaves them out. */
 export class WalkedEdges {
   readonly #walked: readonly WalkedEdge[];
-  #rids: Rid[] = [];
+  /** Used again for each row. */
+  readonly #rids: Rid[] = [];
+  #count = 0;
 
   constructor(walked: readonly WalkedEdge[]) {
     this.#walked = walked;
@@ -23,25 +25,26 @@ export class WalkedEdges {
 
   /** To be asked when a row begins. */
   read(frame: Frame): void {
-    const rids: Rid[] = [];
+    this.#count = 0;
     for (let at = 0; at < this.#walked.length; at += 1)
-      addRids(frame[(this.#walked[at] as WalkedEdge).edge] as Value, rids);
-    this.#rids = rids;
+      this.#add(frame[(this.#walked[at] as WalkedEdge).edge] as Value);
+  }
+
+  #add(value: Value): void {
+    if (isList(value)) {
+      for (let at = 0; at < value.length; at += 1) this.#add(value[at] as Value);
+      return;
+    }
+    const rid = idIn(value);
+    if (rid === undefined) return;
+    this.#rids[this.#count] = rid;
+    this.#count += 1;
   }
 
   has(edge: Rid): boolean {
     const rids = this.#rids;
-    for (let at = 0; at < rids.length; at += 1) if (rids[at] === edge) return true;
+    for (let at = 0; at < this.#count; at += 1) if (rids[at] === edge) return true;
     return false;
-  }
-}
-
-function addRids(value: Value, rids: Rid[]): void {
-  if (typeof value === 'number') rids.push(value as Rid);
-  else if (isList(value)) for (const item of value) addRids(item, rids);
-  else {
-    const rid = ridOf(value);
-    if (rid !== undefined) rids.push(rid);
   }
 }
 
