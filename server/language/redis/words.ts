@@ -107,21 +107,30 @@ export class LineScanner {
     if (first === openBrace || first === openBracket) {
       yield* this.#nested();
       this.#requireWordEnd(start);
-    } else this.#passPlain();
+    } else while (!this.#passPlain()) yield this.#step();
     return this.#text.slice(start, this.#at);
   }
 
-  /** To the next blank; the properties of an address may have blanks around them: `Type[first, last]`. */
-  #passPlain(): void {
+  /**
+   * To the next blank; the properties of an address may have blanks around them: `Type[first, last]`.
+   * @returns false when it is time for a step before
+   */
+  #passPlain(): boolean {
     const text = this.#text;
     let at = this.#at;
+    let isOver = true;
     while (at < text.length) {
       const unit = text.charCodeAt(at);
       if (isBlank(unit)) break;
+      if (at > this.#stepAt) {
+        isOver = false;
+        break;
+      }
       if (unit === openBracket) at = this.#endOfBrackets(at) ?? at;
       at += 1;
     }
     this.#at = at;
+    return isOver;
   }
 
   /** Of the bracket at `at`, on its line. What was found is kept: of a million brackets without an end each would look for it. */
@@ -141,7 +150,9 @@ export class LineScanner {
       if (this.#at > this.#stepAt) yield this.#step();
       const unit = text.charCodeAt(this.#at);
       if (isQuote(unit)) {
-        this.#passText(unit);
+        const at = this.#at;
+        this.#at += 1;
+        while (!this.#passText(unit, at)) yield this.#step();
         continue;
       }
       this.#at += 1;
@@ -153,16 +164,21 @@ export class LineScanner {
     throw this.#fault(`'${text[start]}' is not closed`, start);
   }
 
-  #passText(quote: number): void {
+  /** Behind the text that begins at `start`. @returns false when it is time for a step before */
+  #passText(quote: number, start: number): boolean {
     const text = this.#text;
-    const start = this.#at;
-    let at = start + 1;
+    let at = this.#at;
     while (at < text.length) {
       const unit = text.charCodeAt(at);
+      const isOver = unit === quote;
+      if (!isOver && at > this.#stepAt) {
+        this.#at = at;
+        return false;
+      }
       at += unit === backslash ? 2 : 1;
-      if (unit !== quote) continue;
+      if (!isOver) continue;
       this.#at = at;
-      return;
+      return true;
     }
     throw this.#fault('the quotes are not closed', start);
   }
