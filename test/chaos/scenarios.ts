@@ -84,7 +84,10 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
     catalog('a server with a newer copy refuses to serve'),
   ],
   B3: [bootstrap('a majority is enough in the end')],
-  B4: [bootstrap('everybody is asked until it answers')],
+  B4: [
+    bootstrap('everybody is asked until it answers'),
+    shown('cluster/consensus/formation.test.ts')('one group at most'),
+  ],
   B5: [catalog('a cluster begins with the databases of its source')],
   D1: [shown('cluster/consensus/full-disk.test.ts')('a member whose disk is full')],
   D2: [shown('cluster/replication/compaction.test.ts')('a full volume of the databases pauses')],

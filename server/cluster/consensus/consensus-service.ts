@@ -21,8 +21,8 @@ import { allowlistOf } from './allowed-hosts.ts';
 import { awaitedOf, FetchingFollowers } from './awaited-followers.ts';
 import { Doorkeeper, refusalAtStart } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
-import { findGroup, type Formation, formationOf, type Hello } from './formation.ts';
-import { helloOf, ownMember } from './formation.ts';
+import { findGroup, formationOf, type Hello, helloOf, identityIn, ownMember } from './formation.ts';
+import type { Formation } from './formation-vote.ts';
 import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt, tellOfLog } from './log-health.ts';
@@ -281,16 +281,14 @@ export class ConsensusService {
         ? { ...this.#options, startMode: 'join' }
         : this.#options,
       runtime: this.#runtime,
-      storageId: this.#store.identity.storageId,
+      store: this.#store,
       ask: async ({ id }) =>
         this.#checked((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello),
       report: (level, text) => this.#outbox.post({ kind: 'log', level, text }),
       isClosed: () => this.#raftState === 'CLOSING',
     });
     if (found.kind === 'closed') return undefined;
-    const { clusterId, conf: firstConf } = found.formation;
-    const admitted = found.kind === 'member';
-    await this.#store.setIdentity({ ...this.#store.identity, clusterId, firstConf, admitted });
+    await this.#store.setIdentity(identityIn(found, this.#store.identity));
     return found.formation;
   }
 

@@ -4,6 +4,14 @@ import type { NodeStatus } from '#raft/node.ts';
 import type { ConfState, Index, Member, PeerId, Term } from '#raft/vocabulary.ts';
 import type { Build } from '../features.ts';
 import type { Identity } from '../log-store/raft-directory.ts';
+import {
+  type Formation,
+  type FormationVote,
+  missingFrom,
+  nextVote,
+  noVote,
+  participantsOf,
+} from './formation-vote.ts';
 import type { ConsensusOptions, DeclaredMember } from './worker-messages.ts';
 
 /** What a member says of itself before anything else (ha.md 4.1 Hello). Requests and replies have one shape. */
@@ -22,12 +30,8 @@ export interface Hello {
   readonly formation: Formation | undefined;
   /** Undefined: a build before it was told. */
   readonly build?: Build | undefined;
-}
-
-/** The beginning of a group: kept by each member for ever, since the log goes on from it. */
-export interface Formation {
-  readonly clusterId: string;
-  readonly conf: ConfState;
+  /** Of one that belongs to no group yet. */
+  readonly vote?: FormationVote | undefined;
 }
 
 /** @returns undefined for a directory that belongs to no group yet */
@@ -61,13 +65,27 @@ export function helloOf({
     members: status === undefined ? [] : [...membersOf(status.conf).keys()],
     formation: formationOf(identity),
     build,
+    vote: identity.formationVote,
   };
+}
+
+/** Of a storage that has found its group; how it came to that is told to nobody any more. */
+export function identityIn(
+  { kind, formation }: Exclude<Found, { kind: 'closed' }>,
+  { formationVote: _, ...identity }: Identity,
+): Identity {
+  const { clusterId, conf: firstConf } = formation;
+  return { ...identity, clusterId, firstConf, admitted: kind === 'member' };
 }
 
 export interface FormationPort {
   readonly options: ConsensusOptions;
   readonly runtime: Runtime;
-  readonly storageId: string;
+  readonly store: {
+    readonly identity: Identity;
+    /** Resolves when the disk has it. */
+    setIdentity(identity: Identity): Promise<void>;
+  };
   ask(member: DeclaredMember): Promise<Hello>;
   report(level: 'info' | 'warn' | 'error', text: string): void;
   isClosed(): boolean;
@@ -81,34 +99,64 @@ export type Found =
   | { readonly kind: 'closed' };
 
 const pauseMs = 500;
+/** Between looks for the votes of the others. */
+const votesPauseMs = 100;
+/** Without their votes for so long a person is told, and again. */
+const tellEveryMs = 30_000;
 
 /**
- * Looks for the group that this empty storage belongs to, or forms one (ha.md 8.2, 8.3). Only the member with the lowest id of
- * those who see each other forms, and only with a majority of the declared ones, all of them empty: two majorities of one list
- * share a member, and a member takes the first formation that it meets.
+ * Looks for the group that this empty storage belongs to, or forms one (ha.md 8.2, 8.3). The member with the lowest id of those who
+ * see each other proposes one, with a majority of the declared ones, all of them empty. It begins when all of them have accepted it,
+ * each on its disk and none of them two: two majorities of one list share a member, so two groups never begin.
  */
 export async function findGroup(port: FormationPort): Promise<Found> {
-  const { options, runtime } = port;
+  const { options, runtime, store } = port;
+  const { storageId } = store.identity;
+  const { monotonicMs } = runtime.clock;
   const others = options.declared.filter(({ id }) => id !== options.self);
-  const deadline = runtime.clock.monotonicMs() + options.bootstrapTimeoutMs;
+  const deadline = monotonicMs() + options.bootstrapTimeoutMs;
+  let toldMs = monotonicMs();
   for (;;) {
     if (port.isClosed()) return { kind: 'closed' };
     const answers = await Promise.all(
       others.map((member) => port.ask(member).catch(() => undefined)),
     );
     const heard = answers.filter((answer) => answer !== undefined);
+    const before = store.identity.formationVote ?? noVote;
+    let vote = nextVote(before, heard, { peer: options.self, storage: storageId });
     const formed = formationAmong(heard);
-    if (formed === 'many') {
-      await runtime.timers.sleep(pauseMs);
-      continue;
+    if (formed === undefined && vote.accepted === undefined && !isUnderWay(heard)) {
+      const accepted = formedBy(port, heard, monotonicMs() >= deadline);
+      if (accepted !== undefined) vote = { ...vote, accepted };
     }
-    if (formed !== undefined)
-      return { kind: isNamed(formed.conf, port) ? 'member' : 'outsider', formation: formed };
-    const isLate = runtime.clock.monotonicMs() >= deadline;
-    const formation = formedBy(port, heard, isLate);
-    if (formation !== undefined) return { kind: 'member', formation };
-    await runtime.timers.sleep(pauseMs);
+    const { accepted } = vote;
+    if (accepted !== undefined && participantsOf(accepted).size === 1)
+      return { kind: 'member', formation: accepted };
+    // Nobody hears of it before the disk has it.
+    if (vote !== before) await store.setIdentity({ ...store.identity, formationVote: vote });
+    if (formed !== undefined && formed !== 'many') {
+      if (accepted === undefined || accepted.clusterId === formed.clusterId)
+        return { kind: isNamed(formed.conf, port) ? 'member' : 'outsider', formation: formed };
+    }
+    if (accepted !== undefined) {
+      const missing = missingFrom(accepted, heard, options.self);
+      if (missing.length === 0) return { kind: 'member', formation: accepted };
+      if (monotonicMs() - toldMs >= tellEveryMs) {
+        toldMs = monotonicMs();
+        port.report('error', waitsFor(missing));
+      }
+    }
+    await runtime.timers.sleep(accepted === undefined ? pauseMs : votesPauseMs);
   }
+}
+
+/** One that this member does not take part in may begin any moment. */
+function isUnderWay(heard: readonly Hello[]): boolean {
+  return heard.some(({ vote }) => vote?.accepted !== undefined);
+}
+
+function waitsFor(missing: readonly PeerId[]): string {
+  return `The cluster begins when ${missing.join(', ')} agrees, which was there when it was proposed: start it with the disk that it had`;
 }
 
 /** A group that was given up may still have members about: among several it is the one that somebody leads. */
@@ -120,7 +168,8 @@ function formationAmong(heard: readonly Hello[]): Formation | 'many' | undefined
   return ids.size > 1 ? 'many' : formed[0]?.formation;
 }
 
-function isNamed(conf: ConfState, { options, storageId }: FormationPort): boolean {
+function isNamed(conf: ConfState, { options, store }: FormationPort): boolean {
+  const { storageId } = store.identity;
   return conf.voters.some((member) => member.id === options.self && member.storageId === storageId);
 }
 
@@ -132,7 +181,7 @@ function formedBy(
   const { options, runtime } = port;
   if (options.startMode === 'join') return undefined;
   const present = new Map(heard.map(({ peer, storage }) => [peer, storage]));
-  present.set(options.self, port.storageId);
+  present.set(options.self, port.store.identity.storageId);
   const isWhole = options.declared.every(({ id }) => present.has(id));
   const isMajority = present.size > options.declared.length / 2;
   if (!isWhole && !(isLate && isMajority) && options.startMode !== 'bootstrap') return undefined;

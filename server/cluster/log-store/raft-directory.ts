@@ -2,6 +2,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import { mkdirSync } from 'node:fs';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { ConfState } from '#raft/vocabulary.ts';
+import type { FormationVote } from '../consensus/formation-vote.ts';
 import { readTextIfThere, replaceFileNow } from './log-disk.ts';
 
 /** Who the owner of a raft directory is (ha.md 3.2, 8.1). */
@@ -12,6 +13,8 @@ export interface Identity {
   readonly clusterId: string | undefined;
   /** The configuration at which the log of the group begins; undefined: it belongs to none yet. */
   readonly firstConf: ConfState | undefined;
+  /** Until it belongs to a group. */
+  readonly formationVote?: FormationVote;
   /** The configuration names this storage (ha.md 8.2). */
   readonly admitted: boolean;
   /** It had a log that was lost: it joins its cluster and never forms one. */
