@@ -14,7 +14,8 @@ export function memoryIndex(index: IndexDefinition): {
   put(rid: number, values: Readonly<Record<string, Value>>): void;
 } {
   const keys = new IndexKeys(index);
-  const entries: { readonly key: Uint8Array; readonly rid: Rid }[] = [];
+  let entries: { readonly key: Uint8Array; readonly rid: Rid }[] = [];
+  let lsn = 1;
   const records = new Map<number, StoredRecord>();
   const memory = new IndexMemory(true);
   let isSorted = true;
@@ -27,7 +28,9 @@ export function memoryIndex(index: IndexDefinition): {
   };
   const reader: EntryReader = {
     definition: index,
-    lsn: 1 as LogIndex,
+    get lsn() {
+      return lsn as LogIndex;
+    },
     memory,
     get storedCount() {
       return entries.length;
@@ -42,9 +45,19 @@ export function memoryIndex(index: IndexDefinition): {
   return {
     reader,
     put(rid, values) {
+      lsn += 1;
+      memory.changed(lsn as LogIndex, rid as Rid);
+      if (records.has(rid)) {
+        for (const { key } of entries.filter((entry) => entry.rid === rid))
+          memory.entry(lsn as LogIndex, key, rid as Rid, -1);
+        entries = entries.filter((entry) => entry.rid !== rid);
+      }
       const record = { rid, get: (name: string) => values[name] } as unknown as StoredRecord;
       records.set(rid, record);
-      for (const key of keys.keysOf(record)) entries.push({ key, rid: rid as Rid });
+      for (const key of keys.keysOf(record)) {
+        entries.push({ key, rid: rid as Rid });
+        memory.entry(lsn as LogIndex, key, rid as Rid, 1);
+      }
       isSorted = false;
     },
   };

@@ -1,25 +1,16 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { type BucketId, bucketOf, type Rid } from '#core/value/rid.ts';
-import type { RidFilter } from '../rid-filter.ts';
+import { bucketOf, type Rid } from '#core/value/rid.ts';
+import type { CandidateRequest } from './candidate-request.ts';
+import {
+  visitedMax,
+  visitedShareMax,
+  type WantedSlots,
+  walkForFilter,
+  walkForSlots,
+} from './filtered-walk.ts';
 import { SlotHeap } from './heap.ts';
 import { graphWorthMin, type VectorMemory } from './vector-memory.ts';
 import type { Quantization } from './vector-settings.ts';
-
-/**
- * Which records a search measures. A search among all walks the graph. One among some first finds the slots that it may give. While
- * those are few enough to be measured in a millisecond they all are: that is exact, and no slower than a walk. Above that the graph
- * is walked past all with a beam that meets as many of them as a search among all does. Where it meets few of them, the wanted ones
- * are elsewhere than the query (other clusters, say), no walk is to be trusted, and all are measured.
- */
-export interface CandidateRequest {
-  readonly vector: Float32Array;
-  readonly k: number;
-  readonly efSearch: number | undefined;
-  /** Only these records. */
-  readonly filter: RidFilter | undefined;
-  /** Only records of these buckets. */
-  readonly buckets: ReadonlySet<BucketId> | undefined;
-}
 
 /** Slots looked at between two looks at the meter. */
 const slotsPerLook = 1_024;
@@ -31,14 +22,6 @@ const measuredMax = 65_536;
 const measuredBytesMax = 32 * 1024 * 1024;
 /** From so many wanted vectors on a walk may be quicker than measuring them, and is tried first. */
 const walkedMin = 16_384;
-/** A walk among all is taken for its wanted ones when it has met so many times those that are asked for: all nearer ones are there. */
-const metPerCandidate = 4;
-/** A walk that has visited this share of all vectors has cost as much as measuring them. */
-const visitedShareMax = 0.3;
-/** A walk does not pause. */
-const visitedMax = 100_000;
-/** Beams above this cost more than measuring. */
-const beamMax = 2_000;
 /** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
 const candidatesPerNeighbour: Readonly<Record<Quantization, number>> = {
   NONE: 1,
@@ -50,17 +33,14 @@ const candidatesPerNeighbour: Readonly<Record<Quantization, number>> = {
 /** ... and so many, for ties. */
 const candidatesMore = 2;
 
-/** Slots that a search among some may give. */
-interface WantedSlots {
-  readonly slots: Int32Array;
-  /** A bit for each slot. */
-  readonly bits: Uint32Array;
-}
-
 /**
- * Records whose vectors are to be measured.
+ * Which records a search measures. A search among all walks the graph. One among some first finds the slots that it may give. While
+ * those are few enough to be measured in a millisecond they all are: that is exact, and no slower than a walk. Above that the graph
+ * is walked past all with a beam that meets as many of them as a search among all does. Where it meets few of them, the wanted ones
+ * are elsewhere than the query (other clusters, say), no walk is to be trusted, and all are measured (`filtered-walk.ts`).
+ *
  * @param isOther the memory does not have the vector of the snapshot
- * @returns undefined when the memory forgot everything meanwhile
+ * @returns records whose vectors are to be measured; undefined when the memory forgot everything meanwhile
  */
 export function* candidatesIn(
   memory: VectorMemory,
@@ -99,12 +79,20 @@ function* nearestSlots(
     yield* measureRange({ memory, request, heap, count, from, to: slotCount, accepts }, meter);
     return heap;
   }
-  const wanted = yield* wantedSlots(memory, request, isOther, meter);
+  const walkedFrom = Math.min(walkedMin, measurableCount(memory));
+  const givenCount = request.filter?.rids.length ?? 0;
+  if (givenCount > walkedFrom) {
+    const isFound = yield* walkForFilter(memory, { ...request, beam, count }, isOther, heap, meter);
+    if (isFound !== false) return isFound === undefined ? undefined : heap;
+  }
+  const wanted = yield* wantedSlots(memory, request, meter);
   if (memory.graph !== graph) return undefined;
   memory.space.setQuery(request.vector);
-  const isWalked = wanted.slots.length > Math.min(walkedMin, measurableCount(memory));
-  const from = isWalked ? walkForWanted(memory, wanted, { beam, count }, heap) : 0;
-  yield* measureListed({ memory, request, heap, count, from, slots: wanted.slots }, meter);
+  // Once more only where the filter named many records that nobody can give, so that the beam was too narrow.
+  const isUntried = request.filter === undefined || wanted.slots.length < givenCount * 0.9;
+  const isWalked = isUntried && wanted.slots.length > walkedFrom;
+  const from = isWalked ? walkForSlots(memory, wanted, { beam, count }, isOther, heap) : 0;
+  yield* measureListed({ memory, request, heap, count, from, slots: wanted.slots, isOther }, meter);
   return heap;
 }
 
@@ -128,29 +116,7 @@ function walk(
   const found = graph.search(beam, accepts, Math.min(linked * visitedShareMax, visitedMax));
   // A walk that ran out of slots has met a part of the graph only, or few that are accepted.
   if (found === undefined || found.length < count) return 0;
-  for (const { slot, distance } of found) offer(heap, count, distance, slot);
-  return linked;
-}
-
-/** As `walk`, past the others as well: they tell whether the wanted ones are where the query is. */
-function walkForWanted(
-  { graph, slotCount }: VectorMemory,
-  { slots, bits }: WantedSlots,
-  asked: { readonly beam: number; readonly count: number },
-  heap: SlotHeap,
-): number {
-  const { count } = asked;
-  const share = slots.length / slotCount;
-  const beam = Math.ceil(asked.beam / share);
-  const linked = graph.count;
-  if (linked < graphWorthMin || beam > Math.min(beamMax, linked * visitedShareMax)) return 0;
-  const found = graph.search(beam, undefined, visitedMax);
-  if (found === undefined) return 0;
-  const near = found.filter(
-    ({ slot }) => ((bits[slot >>> 5] as number) & (1 << (slot & 31))) !== 0,
-  );
-  if (near.length < Math.max(count * metPerCandidate, (found.length * share) / 2)) return 0;
-  for (const { slot, distance } of near) offer(heap, count, distance, slot);
+  for (const { slot, distance } of found) heap.offer(distance, slot, count);
   return linked;
 }
 
@@ -175,32 +141,38 @@ function* measureRange(
       if (memory.graph !== graph) return;
       memory.space.setQuery(request.vector);
     }
-    if (accepts(slot)) offer(heap, count, memory.space.distance(slot), slot);
+    if (accepts(slot)) heap.offer(memory.space.distance(slot), slot, count);
   }
 }
 
 function* measureListed(
-  work: Measuring & { readonly slots: Int32Array },
+  work: Measuring & { readonly slots: Int32Array; readonly isOther: (rid: Rid) => boolean },
   meter: WorkMeter,
 ): PausingWork<void> {
-  const { memory, request, heap, count, from, slots } = work;
+  const { memory, request, heap, count, from, isOther } = work;
   const { graph } = memory;
-  for (let i = 0; i < slots.length; i += 1) {
-    if ((i + 1) % slotsPerLook === 0 && meter.isSpent(unitsPerMeasured)) {
+  const slots = from === 0 ? work.slots : work.slots.filter((slot) => slot >= from);
+  for (let at = 0; at < slots.length; at += slotsPerLook) {
+    if (at > 0 && meter.isSpent(unitsPerMeasured)) {
       yield;
       if (memory.graph !== graph) return;
       memory.space.setQuery(request.vector);
     }
-    const slot = slots[i] as number;
-    if (slot >= from) offer(heap, count, memory.space.distance(slot), slot);
+    const some = slots.subarray(at, at + slotsPerLook);
+    for (let i = 0; i < some.length; i += 1) {
+      const distance = memory.space.distance(some[i] as number);
+      if (heap.size >= count && distance >= -heap.topKey) continue;
+      const slot = some[i] as number;
+      // Asked of the few that come so far, not of all.
+      if (!isOther(memory.rids[slot] as Rid)) heap.offer(distance, slot, count);
+    }
   }
 }
 
-/** The slots of the wanted records, each once. Incomplete when slots were moved meanwhile. */
+/** The slots of the wanted records, each once, others among them. Incomplete when slots were moved meanwhile. */
 function* wantedSlots(
   memory: VectorMemory,
   { filter, buckets }: CandidateRequest,
-  isOther: (rid: Rid) => boolean,
   meter: WorkMeter,
 ): PausingWork<WantedSlots> {
   const { graph, slotCount } = memory;
@@ -209,17 +181,22 @@ function* wantedSlots(
   const askedCount = filter === undefined ? slotCount : asked.length;
   const slots = new Int32Array(Math.min(askedCount, slotCount));
   let count = 0;
+  let [lastRid, lastSlot] = [-1, -1];
   for (let i = 0; i < askedCount; i += 1) {
     if ((i + 1) % slotsPerLook === 0 && meter.isSpent(unitsPerFound)) {
       yield;
       if (memory.graph !== graph) break;
     }
     const rid = asked[i] as Rid;
-    const slot = filter === undefined ? i : memory.slotOf(rid);
+    // Most slots follow each other as their records do: a look at the place spares one in the table.
+    const guess = filter === undefined ? i : lastSlot + (rid - lastRid);
+    const isThere = guess >= 0 && guess < slotCount && memory.rids[guess] === rid;
+    const slot = isThere ? guess : memory.slotOf(rid);
+    [lastRid, lastSlot] = [rid, slot];
     if (slot < 0 || slot >= slotCount || rid < 0) continue;
     const bit = 1 << (slot & 31);
     if (((bits[slot >>> 5] as number) & bit) !== 0) continue;
-    if ((buckets !== undefined && !buckets.has(bucketOf(rid))) || isOther(rid)) continue;
+    if (buckets !== undefined && !buckets.has(bucketOf(rid))) continue;
     bits[slot >>> 5] = (bits[slot >>> 5] as number) | bit;
     slots[count++] = slot;
   }
@@ -229,12 +206,6 @@ function* wantedSlots(
 function candidateCount({ space, settings }: VectorMemory, k: number): number {
   if (space.isExact) return k + candidatesMore;
   return Math.ceil(k * candidatesPerNeighbour[settings.quantization]) + candidatesMore;
-}
-
-/** Keeps the least; the heap has the greatest on top. */
-function offer(heap: SlotHeap, count: number, distance: number, slot: number): void {
-  if (heap.size < count) heap.push(-distance, slot);
-  else if (distance < -heap.topKey) heap.replaceTop(-distance, slot);
 }
 
 function ridsIn(heap: SlotHeap, memory: VectorMemory): readonly Rid[] {

@@ -55,6 +55,12 @@ export class SlotHeap {
     this.#sink(key, slot);
   }
 
+  /** Of a heap with negated numbers: keeps the `count` least. */
+  offer(number: number, slot: number, count: number): void {
+    if (this.size < count) this.push(-number, slot);
+    else if (number < -this.topKey) this.replaceTop(-number, slot);
+  }
+
   #sink(key: number, slot: number): void {
     const keys = this.#keys;
     const slots = this.#slots;

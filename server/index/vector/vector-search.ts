@@ -1,7 +1,8 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { bucketOf, type LogIndex, type Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
-import { type CandidateRequest, candidatesIn } from './candidates.ts';
+import type { CandidateRequest } from './candidate-request.ts';
+import { candidatesIn } from './candidates.ts';
 import { readVector, vectorKey } from './vector-keys.ts';
 import { VectorMemory } from './vector-memory.ts';
 import { type Similarity, type VectorSettings, vectorSettings } from './vector-settings.ts';
