@@ -1,4 +1,3 @@
-import { join, resolve } from 'node:path';
 import type { ConsensusOptions, LiveConsensusOptions } from '#cluster/consensus/worker-messages.ts';
 import { features } from '#cluster/features.ts';
 import type { ServerList } from '#cluster/server-list.ts';
@@ -36,7 +35,6 @@ import {
   haPeerUnreachableThreshold,
   haQuorumRecovery,
   haRaftPersistStorage,
-  haRaftStorageDirectory,
   haServerRole,
   haStartMode,
   haTlsCertChainFile,
@@ -48,9 +46,10 @@ import {
 import { checkClusterSettings } from '#config/cluster-rules.ts';
 import type { Settings, SettingsReader } from '#config/effective-settings.ts';
 import type { SettingSpec } from '#config/setting.ts';
-import { haK8s, serverHttpIncomingHost, serverName } from '#config/server-settings.ts';
+import { haK8s, serverHttpIncomingHost } from '#config/server-settings.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import { defaultRaftLimits } from '#raft/options.ts';
+import { raftDirectory } from './raft-directory.ts';
 import { version } from './version.ts';
 
 const mebi = 1024 * 1024;
@@ -74,7 +73,7 @@ export function consensusOptions(
   { peers, self }: ServerList,
   ground: OptionsGround,
 ): ConsensusOptions {
-  const { root, dialMap } = ground;
+  const { dialMap } = ground;
   for (const text of checkClusterSettings(settings)) ground.warn(text);
   const minMs = settings.get(haElectionTimeoutMin);
   const maxMs = settings.get(haElectionTimeoutMax);
@@ -101,7 +100,7 @@ export function consensusOptions(
         }
       : undefined,
     tls: settings.get(haTlsEnabled) ? tlsOf(settings, self.host, ground) : undefined,
-    directory: raftDirectory(settings, root),
+    directory: raftDirectory(settings, { ...ground, self: self.id }),
     dialMap,
     limits: {
       ...defaultRaftLimits,
@@ -142,13 +141,6 @@ export function liveConsensusOptions(settings: SettingsReader): LiveConsensusOpt
     escalates: settings.get(haPeerChannelResetEscalation),
     lagEntriesMax: settings.get(haReplicationLagWarning),
   };
-}
-
-/** `<parent>/raft-storage-<nodeName>` (contract 3; ha.md 3.2). */
-function raftDirectory(settings: SettingsReader, root: string): string {
-  const parent = settings.get(haRaftStorageDirectory);
-  const node = settings.get(serverName).replaceAll(/[^A-Za-z0-9._-]/g, '_');
-  return join(parent === '' ? root : resolve(root, parent), `raft-storage-${node}`);
 }
 
 function tlsFiles(settings: SettingsReader): RaftTlsFiles {

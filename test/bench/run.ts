@@ -2,8 +2,10 @@ import { parseArgs } from 'node:util';
 import { benchCatchingUp, benchClusterBatch } from './cluster/bulk.ts';
 import { benchBusyLeader } from './cluster/busy.ts';
 import { benchCommits } from './cluster/commits.ts';
+import { benchCopies } from './cluster/copies.ts';
 import { benchCuts, benchKills } from './cluster/failover.ts';
 import { benchIdle } from './cluster/idle.ts';
+import { benchReads } from './cluster/reads.ts';
 import { benchStart, benchTools } from './agents/tools.ts';
 import { benchWire } from './agents/wire.ts';
 import { benchCypherLdbc } from './cypher/ldbc.ts';
@@ -73,7 +75,9 @@ const suites: Readonly<Record<string, Sections>> = {
   cluster: {
     commits: () => benchCommits(rounds),
     batch: () => benchClusterBatch(data()),
+    reads: () => benchReads(rounds),
     'catching-up': () => benchCatchingUp(),
+    copies: () => benchCopies(rounds),
     kills: () => benchKills(rounds * 20),
     cuts: () => benchCuts(rounds * 4),
     busy: () => benchBusyLeader(),

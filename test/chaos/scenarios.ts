@@ -122,6 +122,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   ],
   V1: [
     members('verify compares what the members hold'),
+    shown('chaos/scenarios/damage.ts')('V1'),
     shown('cluster/verify/divergence.test.ts')('equal copies stay; one that holds something else'),
   ],
   V2: [

@@ -54,6 +54,16 @@ export function openIdentity(directory: string, peerId: string): Identity {
   return found;
 }
 
+/** Whose directory it is; undefined: nobody's, as far as it can be read. */
+export function peerIn(directory: string): string | undefined {
+  try {
+    const text = readTextIfThere(directory, identityFile);
+    return text === undefined ? undefined : (JSON.parse(text) as Identity).peerId;
+  } catch {
+    return undefined;
+  }
+}
+
 export function writeIdentity(directory: string, identity: Identity): void {
   replaceFileNow(directory, identityFile, JSON.stringify(identity));
 }

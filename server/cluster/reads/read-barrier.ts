@@ -35,6 +35,7 @@ export class ReadBarrier {
   readonly #clock: Clock;
   readonly #waiters: AppliedWaiters;
   readonly #stop: () => void;
+  #isHastening = false;
 
   constructor(
     view: ClusterView,
@@ -86,6 +87,7 @@ export class ReadBarrier {
       let index = bookmark ?? 0;
       if (level === 'linearizable') index = Math.max(index, await this.#round(leftMs()));
       await this.#requireOfThisCluster(bookmark, leftMs);
+      if (index > this.#view.appliedIndex() && level !== 'linearizable') this.#hasten(leftMs());
       if (index > this.#view.appliedIndex())
         await this.#waiters.wait(index, leftMs(), () => this.#late(index, timeoutMs), signal);
     } finally {
@@ -96,6 +98,18 @@ export class ReadBarrier {
   #round(timeoutMs: number): Promise<Index> {
     this.roundCount += 1;
     return this.#view.consensus.readIndex(timeoutMs);
+  }
+
+  /** Followers hear of a commit a few milliseconds late while nothing else is written; a round with the leader tells them now. */
+  #hasten(timeoutMs: number): void {
+    const { consensus } = this.#view;
+    const { role, leader } = consensus.status();
+    if (this.#isHastening || role === 'leader' || leader === undefined) return;
+    this.#isHastening = true;
+    const done = () => {
+      this.#isHastening = false;
+    };
+    consensus.readIndex(timeoutMs).then(done, done);
   }
 
   /** The leader knows how long its log is; a follower cannot know and waits. */

@@ -294,10 +294,11 @@ function leaderNotPreferred({
   status,
   healthOf,
   self,
-  nowMs,
+  wallMs,
 }: AlertInput): ClusterAlert | undefined {
   const { voters } = status.configuration;
-  if (status.role !== 'leader' || nowMs < preferenceMs) return undefined;
+  // A leader gives the lead away by itself before that, when it can.
+  if (status.role !== 'leader' || wallMs - status.lastElectionMs <= preferenceMs) return undefined;
   const own = voters.find(({ id }) => id === self)?.priority ?? 0;
   const better = voters.filter(
     ({ id, priority, canLead }) => canLead && priority > own && healthOf(id)?.status === 'HEALTHY',

@@ -423,6 +423,29 @@ test('connect cluster: a member stays one, one that left is taken in again by a 
   assert.match((await connect(0, leader)).text, /a cluster of its own/);
 });
 
+test('disconnect cluster leaves it, as POST /cluster/leave does', async (context) => {
+  const cluster = await startCluster(context);
+  const disconnect = (place: number, more = '') =>
+    cluster.door(place).ask('POST', 'server', { body: { command: `disconnect cluster${more}` } });
+  assert.equal((await disconnect(1, ' now')).status, 400);
+  assert.deepEqual(cluster.server(1).changes, []);
+  cluster.server(1).changed = { kind: 'refused', reason: 'guard', detail: '1 of 2 would be left' };
+  const refused = await disconnect(1);
+  assert.equal(refused.status, 409, refused.text);
+  assert.match(refused.text, /1 of 2 would be left/);
+  cluster.server(1).changed = { kind: 'done', configurationIndex: 9, isVoter: true };
+  const left = await disconnect(1);
+  assert.deepEqual([left.status, left.body['result']], [200, 'ok']);
+  const change = cluster.server(1).changes.at(-1);
+  assert.deepEqual(change, {
+    kind: 'remove',
+    id: cluster.server(1).id,
+    force: false,
+    isLeaving: true,
+  });
+  assert.equal((await cluster.door(1).ask('GET', 'ready')).status, 503);
+});
+
 test('a new member that does not get the users of the cluster in time is told of by name', async (context) => {
   const cluster = await startCluster(context);
   const command = 'set server setting service.ha.securitySeedRetryTimeout 1000';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowBatch } from '../../http/fake-databases.ts';
+import { turnsUntil } from '../../support/turns.ts';
 import { startCluster } from '../support/scripted-cluster.ts';
 
 // The read barrier and its headers (ha.md 7), on every path that reads.
@@ -92,6 +93,29 @@ test('a late bookmark is 503 with Retry-After, never an old state; eventual does
     .ask('POST', 'query/school', { body: sql('read'), headers: eventual });
   assert.equal(there.status, 200);
   assert.equal(cluster.door(1).databases.seen.length, 1);
+});
+
+test('a follower that lacks what is waited for asks the leader how far it is, once for all who wait', async (context) => {
+  const cluster = await started(context);
+  const server = cluster.server(1);
+  let answer = (_: number) => {};
+  server.consensus.readIndex = () => {
+    server.roundCount += 1;
+    return new Promise((resolve) => {
+      answer = resolve;
+    });
+  };
+  const asked = { body: sql('read'), headers: { 'x-service-read-after': '6' } };
+  const waiting = [1, 2, 3].map(() => cluster.door(1).ask('POST', 'query/school', asked));
+  await turnsUntil(() => server.roundCount > 0);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assert.equal(server.roundCount, 1);
+  answer(6);
+  server.apply(6);
+  for (const one of waiting) assert.equal((await one).status, 200);
+  const there = { ...asked, headers: { 'x-service-read-after': '6' } };
+  assert.equal((await cluster.door(1).ask('POST', 'query/school', there)).status, 200);
+  assert.equal(server.roundCount, 1, 'what is there is asked for nowhere');
 });
 
 test('linearizable asks the quorum, and is refused without one', async (context) => {

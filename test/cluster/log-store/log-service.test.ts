@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LogRequest, OpenedLog } from '#cluster/log-store/log-requests.ts';
 import { type Answer, LogService, type LogTrouble } from '#cluster/log-store/log-service.ts';
+import { lockFileName } from '#platform/process-lock.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 
 test('jobs are answered in their order, also those that need no flush of their own', () => {
@@ -32,6 +33,37 @@ test('jobs are answered in their order, also those that need no flush of their o
   });
   assert.deepEqual(answered, [0, 1, 2, 3]);
   rmSync(directory, { recursive: true });
+});
+
+test('a log that is not kept begins anew at each start, with another storage; the lock of the process stays', (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-log-service-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const start = (wipes: boolean): OpenedLog => {
+    const service = new LogService();
+    const answers: Answer[] = [];
+    const places = { directory, peerId: 'a_1', segmentBytes: 65_536, newestBytesMax: 1000 };
+    const entries = [{ index: 1, term: 1, kind: 'normal', data: Buffer.from('a') }] as const;
+    service.handle([{ kind: 'open', ...places, wipes }], (_, done) => answers.push(done));
+    const [opened] = answers;
+    assert.ok(opened !== undefined && 'value' in opened);
+    const found = opened.value as OpenedLog;
+    if (found.last === 0)
+      service.handle(
+        [{ kind: 'append', job: { entries, hardState: undefined, mustSync: true } }],
+        (_, done) => assert.ok(!('error' in done)),
+      );
+    service.handle([{ kind: 'close' }], () => {});
+    return found;
+  };
+  const first = start(true);
+  writeFileSync(join(directory, lockFileName), '');
+  const kept = start(false);
+  assert.deepEqual([kept.last, kept.identity.storageId], [1, first.identity.storageId]);
+  const anew = start(true);
+  assert.equal(anew.last, 0);
+  assert.notEqual(anew.identity.storageId, first.identity.storageId);
+  assert.equal(anew.identity.admitted, false);
+  assert.ok(existsSync(join(directory, lockFileName)));
 });
 
 test('on a full disk entries are refused, votes are taken from the reserve, and a restart in place goes on', (context) => {

@@ -191,6 +191,17 @@ test('a cluster in order has no alerts', () => {
   assert.deepEqual(alertsOf({ ...inOrder, certificateEndsAt: undefined }), []);
 });
 
+test('a leader that has just been elected may be another one than is preferred', () => {
+  const voters = [member('a'), member('b'), member('c', { priority: 5 })];
+  const found = (lastElectionMs: number) =>
+    alertsOf({
+      ...inOrder,
+      ...withStatus({ configuration: configuration(voters), lastElectionMs }),
+    });
+  assert.deepEqual(found(inOrder.wallMs - 5 * 60_000), []);
+  assert.equal(found(inOrder.wallMs - 5 * 60_000 - 1)[0]?.id, 'leader-not-preferred');
+});
+
 test('each alert comes of its cause alone, with a text, a cure and what it is about', () => {
   for (const [id, severity, change] of cases) {
     const found = alertsOf({ ...inOrder, ...change });
