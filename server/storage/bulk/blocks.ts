@@ -49,11 +49,18 @@ export class BulkBlocks {
 
   /** Copies the row. */
   add(position: number, row: Uint8Array): void {
+    this.addFrom(position, row, 0, row.length);
+  }
+
+  /** Copies the row of `length` bytes that begins at `start`. */
+  addFrom(position: number, bytes: Uint8Array, start: number, length: number): void {
     this.next = position + 1;
     if (this.#early !== undefined) {
-      this.#early.push({ position, row: new Uint8Array(row) });
+      // Of a Buffer `slice` would be a view.
+      const row = new Uint8Array(bytes.subarray(start, start + length));
+      this.#early.push({ position, row });
       if (this.#early.length >= rowsPerFirstBlock) this.#settle();
-    } else this.#lay(position, row);
+    } else this.#builder.lay(this.#openSlot(position), bytes, start, length);
   }
 
   /** The block being filled, whose `place` made room for a row. */
@@ -137,7 +144,7 @@ export class BulkBlocks {
   }
 
   #lay(position: number, row: Uint8Array): void {
-    this.#builder.put(this.#openSlot(position), row, 0);
+    this.#builder.lay(this.#openSlot(position), row, 0, row.length);
   }
 
   /** Slot of the position in the block that is being filled. */

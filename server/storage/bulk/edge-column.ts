@@ -83,12 +83,6 @@ export class EdgeColumn {
     }
   }
 
-  /** Record ids of an edge, its source and its target. */
-  idsAt(index: number): Float64Array {
-    const at = (index & segmentMask) * numbersPerEdge;
-    return (this.segments[index >>> segmentBits] as Float64Array).subarray(at, at + numbersPerEdge);
-  }
-
   /** Forgets the edges from `count` on; none may be added after that. */
   cutAt(count: number): void {
     this.count = count;

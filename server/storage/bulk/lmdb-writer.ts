@@ -1,4 +1,12 @@
-import { type BucketId, type LogIndex, makeRid, type Rid, type TypeId } from '#core/value/rid.ts';
+import {
+  type BucketId,
+  bucketOf,
+  type LogIndex,
+  makeRid,
+  positionOf,
+  type Rid,
+  type TypeId,
+} from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
 import type { Block } from '../format/block.ts';
@@ -141,15 +149,22 @@ export class LmdbBulkWriter implements BulkWriter {
   addRun(bytes: Uint8Array): Promise<void> {
     const chunk = this.#chunk;
     const { shapes } = this.#options.context;
+    let shape = -1;
+    let blocks: BulkBlocks | undefined;
     const target: RunTarget = {
       defineShape: (id, definition) => shapes.define(id, definition),
       addLargeCell: (rid, cell) => void chunk.largeCells.push({ rid, cell }),
-      addEdge: (type, edge, { from, to }, both) => chunk.edges.add(type, edge, from, to, both),
-      addStoredRow: (bucket, position, row) => {
-        chunk.shapes.add((row[4] as number) | ((row[5] as number) << 8));
-        if (hasExtendedValues(row)) chunk.hasExtendedValues = true;
-        chunk.bytes += row.length + 8;
-        this.#blocksOf(bucket).add(position, row);
+      edges: (type, both) => chunk.edges.column(type, both),
+      addStoredRow: (rid, source, start, length) => {
+        const shapeId = (source[start + 4] as number) | ((source[start + 5] as number) << 8);
+        if (shapeId !== shape) chunk.shapes.add(shapeId);
+        shape = shapeId;
+        if (hasExtendedValues(source, start)) chunk.hasExtendedValues = true;
+        chunk.bytes += length + 8;
+        // Mostly that of the row before.
+        const bucket = bucketOf(rid);
+        if (blocks?.bucket !== bucket) blocks = this.#blocksOf(bucket);
+        blocks.addFrom(positionOf(rid), source, start, length);
       },
     };
     return readRun(bytes, target, this.#options.timers);

@@ -1,19 +1,13 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { Timers } from '#core/runtime.ts';
-import {
-  type BucketId,
-  bucketOf,
-  positionOf,
-  type PropertyId,
-  type Rid,
-  type TypeId,
-} from '#core/value/rid.ts';
+import type { PropertyId, Rid, TypeId } from '#core/value/rid.ts';
 import { ByteWriter } from '../format/byte-writer.ts';
 import { viewOf } from '../format/bytes.ts';
 import type { LargeCell } from '../format/row.ts';
 import { encodeShape, type ShapeRegistry } from '../format/shape.ts';
 import { readRidBytes, ridSize, writeRid } from '../format/sub-databases.ts';
 import { forEachRow } from './blocks.ts';
+import { type EdgeColumn, numbersPerEdge } from './edge-column.ts';
 import type { PendingLoad } from './pending-load.ts';
 
 // A bulk load in the log (ha.md 5.1): rows, from which each node builds blocks, lists and entries by itself. Numbers are
@@ -31,13 +25,10 @@ const itemsPerSlice = 4096;
 export interface RunTarget {
   defineShape(id: number, definition: Uint8Array): void;
   addLargeCell(rid: Rid, cell: LargeCell): void;
-  addEdge(
-    type: TypeId,
-    edge: Rid,
-    ends: { readonly from: Rid; readonly to: Rid },
-    both: boolean,
-  ): void;
-  addStoredRow(bucket: BucketId, position: number, row: Uint8Array): void;
+  /** Where the edges of the type go. */
+  edges(type: TypeId, both: boolean): EdgeColumn;
+  /** Copies the row of `length` bytes that begins at `start`: a view for each of a million takes longer than its bytes. */
+  addStoredRow(rid: Rid, bytes: Uint8Array, start: number, length: number): void;
 }
 
 /** The bytes of what a writer has gathered, whose blocks are ended. */
@@ -67,14 +58,14 @@ export async function encodeRun(
     for (const { block } of blocks.finished) {
       forEachRow(block, (rid, row) => {
         putRid(out, rid);
-        out.raw(block.bytes.subarray(row, row + block.view.getUint32(row, true)));
+        out.copy(block.bytes, row, block.view.getUint32(row, true));
         count += 1;
       });
       if (count % itemsPerSlice < block.slotCount) await timers.yield();
     }
   }
   out.view.setUint32(countAt, count, true);
-  return out.take();
+  return out.bytes.subarray(0, out.position);
 }
 
 async function encodeEdges(
@@ -88,9 +79,15 @@ async function encodeEdges(
     out.u16(type);
     out.u8(both ? 1 : 0);
     out.u32(column.count);
-    for (let at = 0; at < column.count; at += 1) {
-      for (const id of column.idsAt(at)) putRid(out, id);
-      if (at % itemsPerSlice === itemsPerSlice - 1) await timers.yield();
+    let left = column.count * numbersPerEdge;
+    for (const segment of column.segments) {
+      for (let at = 0; at < segment.length && left > 0; ) {
+        const end = Math.min(segment.length, at + itemsPerSlice * numbersPerEdge, at + left);
+        left -= end - at;
+        putRids(out, segment, at, end);
+        at = end;
+        await timers.yield();
+      }
     }
   }
 }
@@ -112,14 +109,18 @@ export async function readRun(
   for (let columns = run.u32(); columns > 0; columns -= 1) {
     const type = run.u16() as TypeId;
     const both = run.u8() === 1;
-    for (let left = run.u32(); left > 0; left -= 1) {
-      target.addEdge(type, run.rid(), { from: run.rid(), to: run.rid() }, both);
-      if (left % itemsPerSlice === 0) await timers.yield();
+    const column = target.edges(type, both);
+    for (let left = run.u32(); left > 0; ) {
+      const count = Math.min(left, itemsPerSlice);
+      run.edges(column, count);
+      left -= count;
+      await timers.yield();
     }
   }
   for (let left = run.u32(); left > 0; left -= 1) {
     const rid = run.rid();
-    target.addStoredRow(bucketOf(rid), positionOf(rid), run.piece(run.peekU32()));
+    const length = run.peekU32();
+    target.addStoredRow(rid, bytes, run.take(length), length);
     if (left % itemsPerSlice === 0) await timers.yield();
   }
   run.requireEnd();
@@ -129,6 +130,14 @@ function putRid(out: ByteWriter, rid: number): void {
   out.reserve(ridSize);
   writeRid(out.bytes, out.position, rid as Rid);
   out.position += ridSize;
+}
+
+function putRids(out: ByteWriter, rids: Float64Array, start: number, end: number): void {
+  out.reserve((end - start) * ridSize);
+  for (let at = start; at < end; at += 1) {
+    writeRid(out.bytes, out.position, rids[at] as Rid);
+    out.position += ridSize;
+  }
 }
 
 function lengthAndBytes(out: ByteWriter, bytes: Uint8Array): void {
@@ -151,11 +160,11 @@ class RunReader {
   }
 
   u16(): number {
-    return this.#view.getUint16(this.#take(2), true);
+    return this.#view.getUint16(this.take(2), true);
   }
 
   u32(): number {
-    return this.#view.getUint32(this.#take(4), true);
+    return this.#view.getUint32(this.take(4), true);
   }
 
   peekU32(): number {
@@ -165,11 +174,21 @@ class RunReader {
   }
 
   rid(): Rid {
-    return readRidBytes(this.#bytes, this.#take(ridSize));
+    return readRidBytes(this.#bytes, this.take(ridSize));
+  }
+
+  /** Edges one behind the other: their own ids, sources, targets. */
+  edges(column: EdgeColumn, count: number): void {
+    const bytes = this.#bytes;
+    const end = this.#at + count * numbersPerEdge * ridSize;
+    for (let at = this.take(end - this.#at); at < end; at += numbersPerEdge * ridSize) {
+      const from = readRidBytes(bytes, at + ridSize);
+      column.add(readRidBytes(bytes, at), from, readRidBytes(bytes, at + 2 * ridSize));
+    }
   }
 
   piece(length: number): Uint8Array {
-    const start = this.#take(length);
+    const start = this.take(length);
     return this.#bytes.subarray(start, start + length);
   }
 
@@ -177,7 +196,8 @@ class RunReader {
     if (this.#at !== this.#bytes.length) throw damaged();
   }
 
-  #take(length: number): number {
+  /** Passes over so many bytes. @returns where they begin */
+  take(length: number): number {
     const start = this.#at;
     if (length < 0 || start + length > this.#bytes.length) throw damaged();
     this.#at += length;

@@ -1,5 +1,8 @@
 import { allocateBytes, type Bytes, viewOf } from './bytes.ts';
 
+/** Up to here a loop copies faster than a call. */
+const copiedMax = 256;
+
 /** A growing buffer that is written from front to back and reused; `take` copies out what was written. */
 export class ByteWriter {
   bytes: Bytes;
@@ -73,6 +76,15 @@ export class ByteWriter {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.position);
     this.position += bytes.length;
+  }
+
+  /** As `raw` for bytes that lie somewhere in others: a view of a small row costs more than its copy. */
+  copy(source: Uint8Array, start: number, count: number): void {
+    this.reserve(count);
+    const { bytes, position } = this;
+    if (count > copiedMax) bytes.set(source.subarray(start, start + count), position);
+    else for (let i = 0; i < count; i += 1) bytes[position + i] = source[start + i] as number;
+    this.position += count;
   }
 
   zeros(count: number): void {

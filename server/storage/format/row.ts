@@ -391,9 +391,9 @@ function rebuild(
   return { row: out.take(), large };
 }
 
-/** Whether the row needs the feature `extendedValues` of the format. */
-export function hasExtendedValues(row: Uint8Array): boolean {
-  return ((row[rowFlagsOffset] as number) & rowFlag.extendedValues) !== 0;
+/** Whether the row that begins at `start` needs the feature `extendedValues` of the format. */
+export function hasExtendedValues(bytes: Uint8Array, start = 0): boolean {
+  return ((bytes[start + rowFlagsOffset] as number) & rowFlag.extendedValues) !== 0;
 }
 
 /** Whether `outsideCellsOf` the row at `at` finds any. */
