@@ -245,7 +245,8 @@ export class ApplyLoop {
     const seat = await this.#options.seatOf(decoded.database ?? '');
     const proposal = this.#options.committed(entry);
     if (proposal !== undefined) step.proposals.push({ proposal, seat });
-    if (seat !== undefined) step.add(seat, { entry, decoded });
+    const own = proposal !== undefined && proposal.options.seat === seat ? proposal : undefined;
+    if (seat !== undefined) step.add(seat, { entry, decoded, own });
     step.last = entry.index;
   }
 

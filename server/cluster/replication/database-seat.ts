@@ -5,6 +5,7 @@ import type { Timers } from '#core/runtime.ts';
 import type { LogIndex } from '#core/value/rid.ts';
 import type { FollowingDatabase } from '#database/catalogue/replication.ts';
 import type { Entry, Index, Term } from '#raft/vocabulary.ts';
+import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { LogEntry, StorageEngine } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import { type ClusterEntry, entryKind } from './entry-codec.ts';
@@ -15,6 +16,8 @@ import { decodeRows, decodeTransaction } from './write-sets.ts';
 export interface SeatEntry {
   readonly entry: Entry;
   readonly decoded: ClusterEntry;
+  /** It was written here, and who wrote it still holds what it was made from. */
+  readonly own?: { readonly writer: BulkWriter | undefined } | undefined;
 }
 
 /** Name in `meta` of the hash over everything that was applied; equal on all servers with the same applied index. */
@@ -108,7 +111,7 @@ export class DatabaseSeat {
       group = [];
     };
     let { index, txId } = this.engine.applied();
-    for (const { entry, decoded } of entries) {
+    for (const { entry, decoded, own } of entries) {
       const lsn = (entry.index + this.member.offset) as LogIndex;
       if (lsn <= index || decoded.txId === 0) continue;
       if (this.damage !== undefined) {
@@ -124,7 +127,7 @@ export class DatabaseSeat {
       txId = decoded.txId;
       const position = { index, term: entry.term, txId };
       try {
-        const next = await this.#prepare(decoded, position);
+        const next = await this.#prepare(decoded, position, own);
         if (next.isAlone) await flush();
         if ('bulk' in next) await this.#carryOut([next.entry], next.bulk);
         else group.push(next.entry);
@@ -140,6 +143,7 @@ export class DatabaseSeat {
   async #prepare(
     { kind, body }: ClusterEntry,
     position: LogEntry['position'],
+    own: SeatEntry['own'],
   ): Promise<{
     readonly entry: LogEntry;
     readonly isAlone: boolean;
@@ -153,13 +157,17 @@ export class DatabaseSeat {
       return { entry, isAlone };
     }
     const { run, operations } = decodeRows(body);
+    // A flush takes what the writer holds, also one that does not succeed.
+    let attempts = 0;
     const entry = { position, operations: [...operations, chain] };
     return {
       entry,
       isAlone: true,
       bulk: async () => {
-        const writer = this.engine.bulk();
-        await writer.addRun(run);
+        const held = attempts === 0 ? own?.writer : undefined;
+        attempts += 1;
+        const writer = held ?? this.engine.bulk();
+        if (held === undefined) await writer.addRun(run);
         await writer.flush(position, entry.operations);
       },
     };

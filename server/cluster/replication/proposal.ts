@@ -1,5 +1,6 @@
 import type { DatabaseError } from '#core/errors.ts';
 import type { LogIndex } from '#core/value/rid.ts';
+import type { BulkWriter } from '#storage/bulk/writer.ts';
 import { UnknownOutcome } from '#transaction/commit/unknown-outcome.ts';
 import type { Index, Term } from '#raft/vocabulary.ts';
 import type { DatabaseSeat } from './database-seat.ts';
@@ -14,6 +15,8 @@ export interface ProposalOptions {
   readonly term: Term;
   readonly queuedMs: number;
   readonly deadlineMs: number;
+  /** Of a row run: what it was made from. */
+  readonly writer?: BulkWriter | undefined;
   readonly placed?: ((index: LogIndex) => void) | undefined;
 }
 
@@ -48,6 +51,11 @@ export class Proposal {
 
   get isWaited(): boolean {
     return !this.#isAnswered;
+  }
+
+  /** What the entry was made from, as long as its writer waits for it: it is given back then. */
+  get writer(): BulkWriter | undefined {
+    return this.#isAnswered ? undefined : this.options.writer;
   }
 
   appended(index: Index, term: Term): void {

@@ -87,7 +87,7 @@ export class RaftReplicator implements Replicator {
       if (entry.bulk !== undefined) return this.#replicateRows(entry, entry.bulk, term);
       requireStorable(entry.operations, this.#options.seat.engine.shapes);
       const body = encodeTransaction(entry.operations, entry.guards);
-      return this.#propose(entryKind.transaction, body, entry.placed, term);
+      return this.#propose({ kind: entryKind.transaction, body, placed: entry.placed, term });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -111,18 +111,26 @@ export class RaftReplicator implements Replicator {
     term: Term,
   ): Promise<LogIndex> {
     const body = encodeRows(await writer.runBytes(), entry.operations);
-    const index = await this.#propose(entryKind.rows, body, entry.placed, term);
+    const { placed } = entry;
+    const index = await this.#propose({ kind: entryKind.rows, body, placed, term, writer });
     writer.release();
     return index;
   }
 
   /** @throws DatabaseError `EntryTooLarge` */
-  #propose(
-    kind: EntryKindNumber,
-    body: Uint8Array,
-    placed: (index: LogIndex) => void,
-    term: Term,
-  ): Promise<LogIndex> {
+  #propose({
+    kind,
+    body,
+    placed,
+    term,
+    writer,
+  }: {
+    readonly kind: EntryKindNumber;
+    readonly body: Uint8Array;
+    readonly placed: (index: LogIndex) => void;
+    readonly term: Term;
+    readonly writer?: ProposedEntry['bulk'];
+  }): Promise<LogIndex> {
     const { seat, commits, clock } = this.#options;
     const bytesMax = this.entryBytesMax;
     const size = body.length + entryOverhead;
@@ -133,7 +141,7 @@ export class RaftReplicator implements Replicator {
       );
     const database = seat.member.uuid;
     const bytes = encodeEntry({ kind, wallTimeMs: clock.now(), txId: 0, database, body });
-    const order = { seat, bytes, isNumbered: true, term, placed };
+    const order = { seat, bytes, isNumbered: true, term, placed, writer };
     const { wholeQuorum } = this.#options;
     if (wholeQuorum === undefined) return commits.propose(order).answer;
     wholeQuorum.requireAll();
