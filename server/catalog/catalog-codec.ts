@@ -3,6 +3,7 @@ import type { PropertyId, TypeId } from '#core/value/rid.ts';
 import type {
   BucketDefinition,
   IndexDefinition,
+  IndexKind,
   PropertyDefinition,
   TypeDefinition,
 } from './catalog.ts';
@@ -23,6 +24,16 @@ const featuredFormat = 3;
 /** Buckets with rows of several types (`BucketDefinition.windowOn`), since 2026-11-23. */
 const windowsFeature = 'bucket-windows';
 const knownFeatures: readonly string[] = [windowsFeature];
+
+/** Total over the kinds, so that a new one is named here. */
+const knownKinds: Readonly<Record<IndexKind, true>> = {
+  LSM_TREE: true,
+  HASH: true,
+  FULL_TEXT: true,
+  LSM_VECTOR: true,
+  LSM_SPARSE_VECTOR: true,
+  GEOSPATIAL: true,
+};
 
 const text = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -124,19 +135,28 @@ export function decodeCatalog(document: Uint8Array): CatalogValue {
   });
 }
 
-function requireKnownFormat({ format, features = [] }: SchemaDocument): void {
-  if (format !== schemaDocumentFormat && format !== featuredFormat) {
-    throw new DatabaseError(
-      'CorruptedRecord',
-      `schema document has format ${format}; this version reads ${schemaDocumentFormat}`,
-    );
-  }
-  const unknown = features.find((name) => !knownFeatures.includes(name));
+/**
+ * What a schema document has that only newer builds know: a format, a feature, a kind of index. Undefined: nothing.
+ * @throws DatabaseError `CorruptedRecord` for bytes that are no schema document
+ */
+export function unknownInSchema(document: Uint8Array): string | undefined {
+  return unknownIn(parseDocument(document));
+}
+
+function unknownIn({ format, features = [], indexes }: SchemaDocument): string | undefined {
+  if (format !== schemaDocumentFormat && format !== featuredFormat)
+    return `format ${format}; this version reads ${schemaDocumentFormat}`;
+  const feature = features.find((name) => !knownFeatures.includes(name));
+  if (feature !== undefined) return `the feature '${feature}', which this version does not know`;
+  const index = indexes.find(({ kind }) => !Object.hasOwn(knownKinds, kind));
+  if (index === undefined) return undefined;
+  return `the index '${index.name}' of kind '${index.kind}', which this version does not know`;
+}
+
+function requireKnownFormat(document: SchemaDocument): void {
+  const unknown = unknownIn(document);
   if (unknown === undefined) return;
-  throw new DatabaseError(
-    'CorruptedRecord',
-    `schema document has the feature '${unknown}', which this version does not know`,
-  );
+  throw new DatabaseError('CorruptedRecord', `schema document has ${unknown}`);
 }
 
 function parseDocument(document: Uint8Array): SchemaDocument {

@@ -252,7 +252,10 @@ export class ApplyLoop {
 
   async #finish(step: Step): Promise<void> {
     if (step.last === 0) return;
-    await Promise.all([...step.parts].map(([seat, entries]) => seat.apply(entries)));
+    const parts = await Promise.allSettled(
+      [...step.parts].map(([seat, entries]) => seat.apply(entries)),
+    );
+    for (const part of parts) if (part.status === 'rejected') throw part.reason;
     for (const { proposal, seat } of step.proposals) {
       if (seat?.damage === undefined) proposal.applied();
       else proposal.appliedElsewhere(this.#options.remotely(seat));

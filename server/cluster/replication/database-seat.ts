@@ -1,4 +1,5 @@
 import { createHash, hash } from 'node:crypto';
+import { unknownInSchema } from '#catalog/catalog-codec.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Timers } from '#core/runtime.ts';
@@ -8,7 +9,7 @@ import type { Entry, Index, Term } from '#raft/vocabulary.ts';
 import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { LogEntry, StorageEngine } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
-import { type ClusterEntry, entryKind } from './entry-codec.ts';
+import { type ClusterEntry, entryKind, UnknownEntry } from './entry-codec.ts';
 import type { MemberDatabase } from './server-entries.ts';
 import { decodeRows, decodeTransaction } from './write-sets.ts';
 
@@ -67,7 +68,7 @@ export class DatabaseSeat {
 
   async closing(): Promise<void> {
     this.isClosing = true;
-    await this.#work;
+    await this.#work.catch(() => {});
   }
 
   /** Everything that came before its leadership is applied. */
@@ -98,7 +99,10 @@ export class DatabaseSeat {
     return this.engine.applied().index > index + this.member.offset;
   }
 
-  /** Applies entries in order; resolves when they are visible, or were passed over because this copy is damaged. Never rejects. */
+  /**
+   * Applies entries in order; resolves when they are visible, or were passed over because this copy is damaged.
+   * @throws UnknownEntry for an entry of a newer build, from then on: what came before it is applied, nothing else is
+   */
   apply(entries: readonly SeatEntry[]): Promise<void> {
     this.#work = this.#work.then(() => this.#applyAll(entries));
     return this.#work;
@@ -134,6 +138,7 @@ export class DatabaseSeat {
         if (next.isAlone) await flush();
       } catch (error) {
         await flush();
+        if (error instanceof UnknownEntry) throw error;
         this.#quarantine(reasonOf(error));
       }
     }
@@ -153,6 +158,7 @@ export class DatabaseSeat {
     if (kind !== entryKind.rows) {
       const { operations, bases } = decodeTransaction(body, position);
       const isAlone = operations.some(({ op }) => op === 'schema');
+      if (isAlone) requireKnownSchemas(operations);
       const entry = { position, operations: [...operations, chain], ...(bases && { bases }) };
       return { entry, isAlone };
     }
@@ -227,6 +233,15 @@ export class DatabaseSeat {
     const { name, offset } = this.member;
     const index = this.engine.applied().index - offset;
     this.#log.error(`Database '${name}' diverged at index ${index}: ${reason}`, {});
+  }
+}
+
+/** A copy that cannot read a schema is not another one than those that can: it waits for a newer build of its server. */
+function requireKnownSchemas(operations: readonly RowOperation[]): void {
+  for (const operation of operations) {
+    if (operation.op !== 'schema') continue;
+    const unknown = unknownInSchema(operation.document);
+    if (unknown !== undefined) throw new UnknownEntry(`a schema has ${unknown}`);
   }
 }
 
