@@ -157,6 +157,8 @@ export interface SnapshotArchive {
   /** Of the database that it holds; a name may have become that of another one meanwhile. */
   readonly uuid?: string | undefined;
   readonly sizes: { readonly archiveBytes: number; readonly databaseBytes: number };
+  /** Bytes of the ZIP that the receiver has already, and that are not sent. */
+  readonly from?: number;
   /** Of the ZIP, in order. */
   readonly pieces: AsyncIterable<Uint8Array>;
   close(): void;

@@ -139,8 +139,8 @@ export class SnapshotPlan {
   /** Archives of databases and of what is staged, for other members. */
   get port(): SnapshotPort {
     return {
-      open: (database, { stage }) =>
-        stage === undefined ? this.archives.open(database) : this.staged.open(stage),
+      open: (database, { stage, ...part }) =>
+        stage === undefined ? this.archives.open(database, part) : this.staged.open(stage),
     };
   }
 

@@ -23,10 +23,30 @@ export interface DatabaseArchivesOptions {
   readonly runtime: Runtime;
 }
 
-/** Archives of databases for members that fetch them (ha.md 9.3): at most one of each database at a time. */
+interface MadeArchive {
+  readonly path: string;
+  readonly appliedIndex: Index;
+  readonly uuid: string | undefined;
+  readonly sizes: SnapshotArchive['sizes'];
+}
+
+/** What a receiver has of an archive: so many bytes of the one of this index. */
+interface Part {
+  readonly from?: number | undefined;
+  readonly index?: Index | undefined;
+}
+
+/** So long an archive that broke off waits for its receiver to go on. */
+const keptMs = 60_000;
+
+/**
+ * Archives of databases for members that fetch them (ha.md 9.3): at most one of each database at a time. One that breaks off is kept
+ * a while, and goes on where its receiver says.
+ */
 export class DatabaseArchives implements SnapshotPort {
   readonly #options: DatabaseArchivesOptions;
   readonly #sending = new Set<string>();
+  readonly #kept = new Map<string, { readonly made: MadeArchive; readonly drop: () => void }>();
 
   constructor(options: DatabaseArchivesOptions) {
     this.#options = options;
@@ -39,28 +59,57 @@ export class DatabaseArchives implements SnapshotPort {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   }
 
-  async open(database: string): Promise<SnapshotArchive> {
+  async open(database: string, part: Part = {}): Promise<SnapshotArchive> {
     if (this.#sending.has(database) || this.#sending.size >= this.#options.concurrentMax())
       throw new DatabaseError('Busy', 'Too many concurrent snapshots');
     this.#sending.add(database);
     try {
-      return await this.#make(database);
+      const made = this.#goneOn(database, part);
+      if (made !== undefined) return this.#sent(database, made, part.from ?? 0);
+      return this.#sent(database, await this.#make(database), 0);
     } catch (error) {
       this.#sending.delete(database);
       throw error;
     }
   }
 
-  async #make(database: string): Promise<SnapshotArchive> {
+  /** The archive that broke off, if the receiver has its beginning; one that nobody goes on with is removed. */
+  #goneOn(database: string, { from = 0, index }: Part): MadeArchive | undefined {
+    const kept = this.#kept.get(database);
+    if (kept === undefined) return undefined;
+    const { made, drop } = kept;
+    const isTheSame =
+      made.appliedIndex === index &&
+      made.uuid === this.#options.uuidOf(database) &&
+      from > 0 &&
+      from <= made.sizes.archiveBytes;
+    drop();
+    if (isTheSame) return made;
+    void rm(made.path, { force: true });
+    return undefined;
+  }
+
+  #keep(database: string, made: MadeArchive): void {
+    const cancel = this.#options.runtime.timers.after(keptMs, () => {
+      this.#kept.delete(database);
+      void rm(made.path, { force: true });
+    });
+    const drop = () => {
+      cancel();
+      this.#kept.delete(database);
+    };
+    this.#kept.set(database, { made, drop });
+  }
+
+  async #make(database: string): Promise<MadeArchive> {
     const { directory, operated, applied, uuidOf, progress, runtime } = this.#options;
     const { engine, settings } = operated(database);
     const fileName = `${runtime.random.uuid()}.zip`;
     // Before the copy is taken, which has at least this.
     const [appliedIndex, uuid] = [applied(), uuidOf(database)];
     const reporter = progress.start({ database, operation: 'snapshot for a member', stepCount: 4 });
-    let sizes: SnapshotArchive['sizes'];
     try {
-      sizes = await writeBackup({
+      const sizes = await writeBackup({
         database,
         engine,
         directory,
@@ -71,12 +120,16 @@ export class DatabaseArchives implements SnapshotPort {
         runtime,
       });
       reporter.finish();
+      return { path: join(directory, fileName), appliedIndex, uuid, sizes };
     } catch (error) {
       reporter.fail(error);
       throw error;
     }
-    const path = join(directory, fileName);
-    const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
+  }
+
+  #sent(database: string, made: MadeArchive, from: number): SnapshotArchive {
+    const { path, appliedIndex, uuid, sizes } = made;
+    const stream = createReadStream(path, { start: from, highWaterMark: 256 * 1024 });
     // Closed before it was opened; whoever reads it is told by the iteration.
     stream.on('error', () => {});
     let isOpen = true;
@@ -84,13 +137,16 @@ export class DatabaseArchives implements SnapshotPort {
       appliedIndex,
       uuid,
       sizes,
+      from,
       pieces: stream,
       close: () => {
         if (!isOpen) return;
         isOpen = false;
+        const isWhole = stream.readableEnded;
         stream.destroy();
         this.#sending.delete(database);
-        void rm(path, { force: true });
+        if (isWhole) void rm(path, { force: true });
+        else this.#keep(database, made);
       },
     };
   }

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -64,6 +65,21 @@ export interface InstallWork {
   readonly isWanted?: () => boolean;
 }
 
+/** The beginning of an archive that broke off; its sender keeps the rest a while. */
+interface Part {
+  readonly path: string;
+  bytes: number;
+  index: Index;
+}
+
+interface DownloadOrder {
+  readonly database: string;
+  readonly from: PeerId;
+  readonly part: Part;
+  readonly atLeast: Index;
+  readonly stage?: string;
+}
+
 /** Databases of which it is remembered how they were fetched. */
 const acquiredMax = 1000;
 
@@ -123,13 +139,17 @@ export class SnapshotInstaller {
     this.#tell(database, 'DOWNLOAD', 0, 0);
     const uuid = this.#options.uuidOf(database) ?? '';
     this.#keep(uuid, 'ACQUIRING');
+    const part = {
+      path: join(this.#options.directory, `${runtime.random.uuid()}.zip`),
+      ...nothing,
+    };
     try {
       for (let attempt = 0; ; attempt++) {
         try {
           let isThere = false;
           await exclusively(async () => {
             if (!isWanted()) return;
-            await this.#attempt(database, from(), atLeast());
+            await this.#attempt({ database, from: required(from()), part, atLeast: atLeast() });
             isThere = true;
           });
           if (!isThere) {
@@ -141,6 +161,7 @@ export class SnapshotInstaller {
           return;
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
+          if (part.bytes === 0) await rm(part.path, { force: true });
           log.warn('a database could not be fetched', { database, attempt: attempt + 1, reason });
           const isGone = error instanceof DatabaseError && error.code === 'DatabaseNotFound';
           if (isGone || attempt >= retries()) {
@@ -152,6 +173,7 @@ export class SnapshotInstaller {
       }
     } finally {
       this.#running.delete(database);
+      await rm(part.path, { force: true });
     }
   }
 
@@ -166,7 +188,8 @@ export class SnapshotInstaller {
       const operation = 'fetch from a member';
       const reporter = progress.start({ database: name, operation, stepCount: 5 });
       try {
-        const order = { database: name, from: required(from()), path, atLeast: 0, stage: uuid };
+        const part = { path, ...nothing };
+        const order = { database: name, from: required(from()), part, atLeast: 0, stage: uuid };
         await this.#download(order, reporter);
         await unpackBackup({
           path,
@@ -190,53 +213,42 @@ export class SnapshotInstaller {
     }
   }
 
-  async #attempt(database: string, from: PeerId | undefined, atLeast: Index): Promise<void> {
-    const { directory, progress, runtime, log } = this.#options;
+  async #attempt(order: DownloadOrder): Promise<void> {
+    const { database, from, part } = order;
+    const { progress, runtime, log } = this.#options;
     const beganMs = runtime.clock.monotonicMs();
-    const path = join(directory, `${runtime.random.uuid()}.zip`);
     const reporter = progress.start({ database, operation: 'fetch from a member', stepCount: 5 });
     try {
-      const bytes = await this.#download(
-        { database, from: required(from), path, atLeast },
-        reporter,
-      );
+      const bytes = await this.#download(order, reporter);
       log.info(`Installing snapshot of '${database}' from ${String(from)} (${bytes} bytes)`, {});
-      await this.#unpack(database, path, reporter);
+      // Whatever is wrong with a whole one, its beginning is of no use.
+      Object.assign(part, nothing);
+      await this.#unpack(database, part.path, reporter);
       reporter.finish();
     } catch (error) {
       reporter.fail(error);
       throw error;
-    } finally {
-      await rm(path, { force: true });
     }
     const tookMs = Math.round(runtime.clock.monotonicMs() - beganMs);
     log.info(`Snapshot of '${database}' installed in ${tookMs} ms`, {});
   }
 
-  async #download(
-    {
-      database,
-      from,
-      path,
-      atLeast,
-      stage,
-    }: {
-      readonly database: string;
-      readonly from: PeerId;
-      readonly path: string;
-      readonly atLeast: Index;
-      readonly stage?: string;
-    },
-    reporter: ProgressReporter,
-  ): Promise<number> {
+  async #download(order: DownloadOrder, reporter: ProgressReporter): Promise<number> {
+    const { database, from, part, atLeast, stage } = order;
     const { dial, http, token } = this.#options;
     const to = dial(from);
     if (to.kind === 'refused')
       throw new DatabaseError('IllegalArgument', `nothing is fetched from ${from}: ${to.reason}`);
     reporter.step('downloading', undefined);
+    // What was applied here meanwhile is missing in it.
+    if (part.index < atLeast) Object.assign(part, nothing);
+    const query = new URLSearchParams({
+      ...(stage !== undefined && { stage }),
+      ...(part.bytes > 0 && { from: String(part.bytes), index: String(part.index) }),
+    });
     const answer = await http().ask(to, {
       method: 'GET',
-      path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}${stage === undefined ? '' : `?stage=${stage}`}`,
+      path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}${query.size === 0 ? '' : `?${query}`}`,
       headers: { 'X-Service-Cluster-Token': token(), [receiverHeader]: this.#options.self ?? '' },
       body: undefined,
       // The archive is made before the first byte comes.
@@ -271,21 +283,29 @@ export class SnapshotInstaller {
       answer.body.destroy();
       throw error;
     });
-    return this.#receive(answer.body, path, (piece, total) => {
+    const goesOn = Number(answer.header('x-service-snapshot-from') ?? 0) === part.bytes;
+    if (!goesOn) part.bytes = 0;
+    part.index = index;
+    return this.#receive(answer.body, part, (piece, total) => {
       if (stage === undefined) this.#tell(database, 'DOWNLOAD', total, 0);
       reporter.advance(piece);
     });
   }
 
-  /** Into a file; a sender that is silent for long is given up. */
+  /** Into a file, behind what is there of it; a sender that is silent for long is given up. @returns the length of all */
   async #receive(
     body: Readable,
-    path: string,
+    part: Part,
     took: (piece: number, total: number) => void,
   ): Promise<number> {
     const { silentMsMax, progressEveryMs, runtime, log } = this.#options;
     const { clock, timers } = runtime;
-    let bytes = 0;
+    const file = createWriteStream(part.path, {
+      flags: part.bytes === 0 ? 'w' : 'a',
+      mode: 0o600,
+      flush: true,
+    });
+    let bytes = part.bytes;
     let toldMs = clock.monotonicMs();
     const give = () => {
       const ms = silentMsMax();
@@ -305,9 +325,12 @@ export class SnapshotInstaller {
       log.info('a database is being fetched', { bytes });
     });
     try {
-      await pipeline(body, createWriteStream(path, { mode: 0o600, flush: true }));
+      await pipeline(body, file);
     } finally {
       cancel();
+      // What was on its way to the disk may have got there.
+      if (!file.closed) await once(file, 'close');
+      part.bytes = (await stat(part.path).catch(() => ({ size: 0 }))).size;
     }
     return bytes;
   }
@@ -384,6 +407,8 @@ export class SnapshotInstaller {
     this.#running.set(database, { database, phase, bytes, totalBytes, startedAt });
   }
 }
+
+const nothing = { bytes: 0, index: 0 };
 
 /** Of what members send each other; restores have a bound of their own. */
 const entryLimit = haSnapshotMaxEntrySize;

@@ -184,9 +184,11 @@ async function sendArchive(
 }
 
 /** So that a receiver without room refuses it before the first byte. */
-function sizeHeaders({ sizes }: SnapshotArchive): readonly string[] {
+function sizeHeaders({ sizes, from = 0 }: SnapshotArchive): readonly string[] {
   const { archiveBytes, databaseBytes } = sizes;
-  return ['Content-Length', String(archiveBytes), 'X-Service-Snapshot-Size', String(databaseBytes)];
+  const left = String(archiveBytes - from);
+  const begin = from === 0 ? [] : ['X-Service-Snapshot-From', String(from)];
+  return ['Content-Length', left, 'X-Service-Snapshot-Size', String(databaseBytes), ...begin];
 }
 
 /** At the speed of the receiver; one that takes nothing for long is cut off. */

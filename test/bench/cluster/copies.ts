@@ -15,7 +15,9 @@ export async function benchCopies(rounds: number): Promise<Comparison[]> {
   const emptyMs = await withServers({ count: 3 }, ({ cluster }) => beginMs(cluster));
   return withServers({ count: 3 }, async (group) => {
     const { cluster } = group;
-    await fill(await group.leader());
+    const first = await group.leader();
+    await command(cluster, first, 'CREATE VERTEX TYPE Blob');
+    await fill(first);
     const rates: number[] = [];
     const refusals: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
@@ -68,7 +70,9 @@ async function fill({ httpPort }: LocalServer): Promise<void> {
     const lines: string[] = [];
     for (let n = 0; n < batch * 16; n += 1) {
       for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(random(2 ** 32), at);
-      lines.push(JSON.stringify({ '@type': 'd', '@class': 'Log', text: bytes.toString('base64') }));
+      lines.push(
+        JSON.stringify({ '@type': 'v', '@class': 'Blob', text: bytes.toString('base64') }),
+      );
     }
     const answer = await fetch(`http://127.0.0.1:${httpPort}/api/v1/batch/bench?idMapping=false`, {
       method: 'POST',
@@ -111,14 +115,14 @@ async function fetched({ cluster, leader }: Group) {
   const seconds = (performance.now() - start) / 1000;
   isOver = true;
   const { size } = statSync(join(server.options.rootPath, 'databases', 'bench', 'data.mdb'));
-  const [own] = await command(cluster, server, 'SELECT count(*) AS n FROM Log');
+  const [own] = await command(cluster, server, 'SELECT count(*) AS n FROM Blob');
   requireEqual('records', Number(own?.['n']), (megabytes * mebi) / textBytes);
   return { megabytesPerSecond: size / mebi / seconds, refusedMs: await watch };
 }
 
 /** The longest time in which the server answered no read of its copy. */
 async function refusedMs(cluster: LocalCluster, server: LocalServer, isOver: () => boolean) {
-  const body = { language: 'sql', command: 'SELECT FROM Log LIMIT 1' };
+  const body = { language: 'sql', command: 'SELECT FROM Blob LIMIT 1' };
   const headers = { 'x-service-read-consistency': 'eventual' };
   let longest = 0;
   let servedAt = performance.now();

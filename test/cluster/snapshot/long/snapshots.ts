@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +23,14 @@ interface Pair {
   readonly to: TestDatabase;
   readonly archives: DatabaseArchives;
   readonly root: string;
-  installer(open: () => Promise<SnapshotArchive>): SnapshotInstaller;
+  installer(open: (asked: Asked) => Promise<SnapshotArchive>): SnapshotInstaller;
   close(): Promise<void>;
+}
+
+/** What the receiver says that it has. */
+interface Asked {
+  readonly from?: number;
+  readonly index?: number;
 }
 
 interface Changes {
@@ -44,30 +51,34 @@ async function pair(changes: Changes = {}): Promise<Pair> {
   const archives = new DatabaseArchives({
     directory: join(root, 'sent'),
     operated: () => ({ engine: from.database.engine, settings: new Settings(new Map()) }) as never,
-    applied: () => 0,
+    applied: () => 7,
     uuidOf: () => 'u-1',
     concurrentMax: () => 2,
     progress: from.progress,
     runtime: systemRuntime,
   });
   await archives.prepare();
-  const installer = (open: () => Promise<SnapshotArchive>) =>
+  const installer = (open: (asked: Asked) => Promise<SnapshotArchive>) =>
     new SnapshotInstaller({
       directory: join(root, 'fetched'),
       databases: () => to.databases,
       dial: () => ({ kind: 'address', peer: 'one', host: '127.0.0.1', port: 1, isSecure: false }),
       http: () => ({
-        ask: async () => {
-          const archive = await open();
-          const { pieces } = archive;
+        ask: async (_, { path }) => {
+          const query = new URL(path, 'http://x').searchParams;
+          const asked = Object.fromEntries([...query].map(([name, text]) => [name, Number(text)]));
+          const archive = await open(asked);
+          const { pieces, from = 0 } = archive;
           const stream = pieces instanceof Readable ? pieces : Readable.from(pieces);
           const body = stream as unknown as IncomingMessage;
           body.once('close', () => archive.close());
           const { sizes } = archive;
           const told: Record<string, string | undefined> = {
             'x-service-snapshot-uuid': archive.uuid,
+            'x-service-snapshot-index': String(archive.appliedIndex),
+            'x-service-snapshot-from': String(from),
             'x-service-snapshot-size': String(sizes.databaseBytes),
-            'content-length': String(sizes.archiveBytes),
+            'content-length': String(sizes.archiveBytes - from),
           };
           const header = (name: string) => (name in told ? told[name] : '1');
           return { status: 200, headers: [], header, body };
@@ -154,6 +165,49 @@ test('an archive that breaks off leaves what was there, and is asked for again',
     assert.ok((failed?.acquireError ?? '') !== '' && (failed?.acquireTimestamp ?? 0) > 0);
     assert.deepEqual(await to.runOn('test', 'SELECT FROM Old'), []);
     assert.equal(fetching.isRunning, false);
+  } finally {
+    await close();
+  }
+});
+
+test('an archive that breaks off is gone on with where it broke, or begun anew where nobody has it any more', async () => {
+  const { from, to, archives, root, installer, close } = await pair();
+  try {
+    await from.run('CREATE DOCUMENT TYPE Note');
+    for (let i = 0; i < 40; i++)
+      await from.run('INSERT INTO Note SET text = ?', [randomBytes(30_000).toString('base64')]);
+    for (const isKept of [true, false]) {
+      const asked: Asked[] = [];
+      let [sent, archiveBytes] = [0, 0];
+      const fetching = installer(async (part) => {
+        asked.push(part);
+        if (!isKept) rmSync(join(root, 'sent'), { recursive: true });
+        if (!isKept) await archives.prepare();
+        const archive = await archives.open('test', isKept ? part : {});
+        ({ archiveBytes } = archive.sizes);
+        const isFirst = asked.length === 1;
+        async function* some() {
+          for await (const piece of archive.pieces) {
+            sent += piece.length;
+            yield piece;
+            if (isFirst && sent > 500_000) throw new Error('the connection is lost');
+          }
+        }
+        return { ...archive, pieces: some() };
+      });
+      await fetching.prepare();
+      await fetching.install('test', () => 'other_1');
+      const [first, second] = asked;
+      assert.deepEqual([asked.length, first, second?.index], [2, {}, 7]);
+      const broke = second?.from ?? 0;
+      assert.ok(broke > 400_000 && broke < archiveBytes, String(broke));
+      if (isKept) assert.ok(sent - archiveBytes <= 300_000, `${sent} of ${archiveBytes} were sent`);
+      else assert.ok(sent > archiveBytes + 400_000, 'all of it once more');
+      const [row] = await to.runOn('test', 'SELECT count(*) AS n FROM Note');
+      assert.equal(row?.['n'], 40);
+      const left = ['sent', 'fetched'].flatMap((name) => readdirSync(join(root, name)));
+      assert.deepEqual(left, []);
+    }
   } finally {
     await close();
   }
@@ -266,7 +320,17 @@ test('one archive of a database at a time, and so many in all', async () => {
     await assert.rejects(archives.open('test'), /Too many concurrent snapshots/);
     first.close();
     const again = await archives.open('test');
+    assert.equal(again.from, 0);
     again.close();
+    const other = await archives.open('test', { from: 10, index: 6 });
+    assert.equal(other.from, 0, 'of another state');
+    other.close();
+    const same = await archives.open('test', { from: 10, index: 7 });
+    assert.equal(same.from, 10);
+    same.close();
+    const beyond = await archives.open('test', { from: 1e9, index: 7 });
+    assert.equal(beyond.from, 0);
+    beyond.close();
   } finally {
     await close();
   }
