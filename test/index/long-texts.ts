@@ -10,6 +10,7 @@ import { checkIndex } from '#database/operations/check/index-entries.ts';
 import type { CheckReport } from '#database/operations/check/report.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
+import { moreLikeOptions, searchMoreLike } from '#index/text/more-like.ts';
 import { termPieces } from '#index/text/term-pieces.ts';
 import { textSettings } from '#index/text/text-keys.ts';
 import type { EntryChanges, IndexDeriver } from '#storage/engine.ts';
@@ -29,6 +30,7 @@ import {
   turnTimers,
 } from '#test/storage/engine-fixture.ts';
 import { catalogOf, component, definition } from './fake-catalog.ts';
+import { memoryTextIndex } from './memory-text-index.ts';
 
 // One record with a text of a hundred thousand different words has as many entries. No turn of the event loop reports more than
 // some of them, whatever is done to the record.
@@ -250,4 +252,29 @@ test('builds and checks pause within one record of many words', async (context) 
   const ofEntries = Math.floor((wordCount + 1) / 256);
   assert.equal(patient.check, 0);
   assert.ok(hurried.check - ofEntries > pieces, `check: ${hurried.check}`);
+});
+
+test('records like one with a long text are found in steps of some thousand terms', () => {
+  const index = memoryTextIndex(['text'], {});
+  const text = Array.from({ length: wordCount }, (_, n) => `w${n % 1000}`).join(' ');
+  index.put(person(0), { text });
+  for (let n = 1; n <= 5; n += 1) index.put(person(n), { text: 'w1 w1 w7' });
+  let [counted, most] = [0, 0];
+  const meter = {
+    isSpent(units: number) {
+      counted += units;
+      most = Math.max(most, units);
+      return true;
+    },
+  };
+  const options = moreLikeOptions(new Map(), 'more');
+  const work = searchMoreLike(index.reader, [person(0)], options, meter, undefined);
+  let pauses = 0;
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) pauses += 1;
+  const { rids, count } = step.value;
+  assert.deepEqual([...rids.subarray(0, count)], [1, 2, 3, 4, 5].map(person));
+  assert.ok(counted >= wordCount, `${counted} counted`);
+  assert.ok(most <= 2 * entriesPerTurnMax, `${most} between two looks`);
+  assert.ok(pauses >= wordCount / entriesPerTurnMax, `${pauses} pauses`);
 });

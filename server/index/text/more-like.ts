@@ -7,7 +7,8 @@ import { doubleOf } from '../vector/vector-keys.ts';
 import { difference, type Matches } from './matches.ts';
 import { postingsOf, statisticsOf } from './postings.ts';
 import { searchTerms, type WeightedTerm } from './text-search.ts';
-import { addTerms, textSettings, valueAt } from './text-keys.ts';
+import { TermCounts, termsInPieces } from './term-pieces.ts';
+import { textSettings, valueAt } from './text-keys.ts';
 
 /** How records are found that are like others (sql-functions.md 6). */
 export interface MoreLikeOptions {
@@ -93,22 +94,21 @@ function* tellingTerms(
 ): PausingWork<readonly WeightedTerm[]> {
   const settings = textSettings(reader.definition);
   const fields = settings.fields.filter(({ name }) => wanted?.includes(name) ?? true);
-  const frequencies = new Map<string, number>();
+  const counts = new TermCounts();
   for (const rid of rids) {
     const record = reader.record(rid);
     if (record === undefined) continue;
     for (const field of fields) {
-      const terms: string[] = [];
-      addTerms(field.indexAnalyzer, valueAt(record, field.name) ?? null, terms);
-      for (const term of terms) frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
+      const value = valueAt(record, field.name) ?? null;
+      for (const terms of termsInPieces(field.indexAnalyzer, value)) {
+        counts.add(terms);
+        if (meter.isSpent(1 + terms.length)) yield;
+      }
     }
   }
   const statistics = yield* statisticsOf(reader, meter);
   const recordCount = Math.max(1, ...statistics.map((sum) => sum.recordCount));
-  const candidates = [...frequencies]
-    .filter(([term, count]) => count >= options.minTermFreq && isWanted(term, options))
-    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
-    .slice(0, candidatesMax);
+  const candidates = yield* mostFrequent(counts, options, meter);
   const weighted: { term: string; boost: number }[] = [];
   for (const [term, count] of candidates) {
     const postings = yield* postingsOf(reader, term, meter);
@@ -125,6 +125,36 @@ function* tellingTerms(
     term,
     boost: options.boostByScore && most > 0 ? Math.max(boost / most, 0) : 1,
   }));
+}
+
+type Counted = readonly [term: string, count: number];
+
+/** The candidates, the most frequent first, in pieces: a long text has a million terms. */
+function* mostFrequent(
+  counts: TermCounts,
+  options: MoreLikeOptions,
+  meter: WorkMeter,
+): PausingWork<readonly Counted[]> {
+  let kept: Counted[] = [];
+  let countMin = options.minTermFreq;
+  const trim = (): void => {
+    kept.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    if (kept.length < candidatesMax) return;
+    kept = kept.slice(0, candidatesMax);
+    countMin = Math.max(countMin, kept.at(-1)?.[1] ?? 0);
+  };
+  for (const frequencies of counts.shards) {
+    for (const [term, count] of frequencies) {
+      if (count < countMin || !isWanted(term, options)) continue;
+      kept.push([term, count]);
+      if (kept.length < 2 * candidatesMax) continue;
+      trim();
+      if (meter.isSpent(candidatesMax)) yield;
+    }
+    if (meter.isSpent(frequencies.size)) yield;
+  }
+  trim();
+  return kept;
 }
 
 function isWanted(term: string, options: MoreLikeOptions): boolean {

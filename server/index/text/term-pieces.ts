@@ -29,16 +29,16 @@ export function* termPieces(
   unitsPerPiece = unitsPerPieceDefault,
 ): KeyPieces {
   for (const [at, { number, indexAnalyzer }] of fields.entries()) {
-    const shards = Array.from({ length: shardCount }, () => new Map<string, number>());
+    const counts = new TermCounts();
     let length = 0;
     for (const terms of termsInPieces(indexAnalyzer, values[at] ?? null, unitsPerPiece)) {
-      for (const term of terms) count(shards[shardOf(term)] as Map<string, number>, term);
+      counts.add(terms);
       length += terms.length;
       yield noKeys;
     }
     if (length === 0) continue;
     let piece = [lengthKey(number, length, isChunked)];
-    for (const frequencies of shards) {
+    for (const frequencies of counts.shards) {
       for (const [term, frequency] of frequencies) {
         piece.push(termKey(term, number, frequency, length));
         if (piece.length < keysPerPiece) continue;
@@ -60,8 +60,16 @@ export function unitsOf(value: Value | undefined): number {
   return units;
 }
 
-function count(frequencies: Map<string, number>, term: string): void {
-  frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
+/** How often terms come, in maps of which each is small enough for one turn. */
+export class TermCounts {
+  readonly shards = Array.from({ length: shardCount }, () => new Map<string, number>());
+
+  add(terms: readonly string[]): void {
+    for (const term of terms) {
+      const frequencies = this.shards[shardOf(term)] as Map<string, number>;
+      frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
+    }
+  }
 }
 
 function shardOf(term: string): number {
@@ -72,10 +80,10 @@ function shardOf(term: string): number {
 }
 
 /** As `addTerms`: some thousand terms at a time. */
-function* termsInPieces(
+export function* termsInPieces(
   analyzer: Analyzer,
   value: Value,
-  unitsPerPiece: number,
+  unitsPerPiece = unitsPerPieceDefault,
 ): Generator<readonly string[], void, undefined> {
   let terms: string[] = [];
   let units = 0;
