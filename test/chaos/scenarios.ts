@@ -115,6 +115,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
     monitor('five resets a minute apart'),
     monitor('what is not escalated says why'),
     monitor('a failed attempt consumes no cooldown'),
+    shown('cluster/consensus/leader-watch.test.ts')('five resets, an escalation'),
   ],
   K2: [
     shown('cluster/parts/replica-monitor.test.ts')('a follower that never got an append'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -54,6 +54,26 @@ test('files that cannot serve are refused', () => {
   assert.match(refusal(made('dialer', 'clientAuth')), /lacks the extended key usage serverAuth/);
   assert.match(refusal({}, { ownHost: 'db-0.db' }), /no subject alternative name for 'db-0.db'/);
   assert.match(refusal({}, { nowMs: 1e14 }), /expired on/);
+});
+
+test('a key that others can read and a port that asks nobody for a certificate are warned of, and serve', () => {
+  const warnings = (files: Partial<RaftTlsFiles>) =>
+    readRaftTls({ ...good, ...files }, at).warnings;
+  chmodSync(good.key.path, 0o600);
+  assert.deepEqual(warnings({}), []);
+  for (const mode of [0o640, 0o604, 0o644]) {
+    chmodSync(good.key.path, mode);
+    assert.match(
+      warnings({}).join('\n'),
+      /good\.key can be read by others; its mode should be 600/,
+    );
+  }
+  chmodSync(good.key.path, 0o600);
+  const [warning, ...more] = warnings({ isMutual: false });
+  assert.match(warning ?? '', /service\.ha\.tls\.mutualAuth=false/);
+  assert.deepEqual(more, []);
+  const without = { ...good, isMutual: false, trusted: { ...good.trusted, path: '' } };
+  assert.throws(() => readRaftTls(without, at), /trustCertCollectionFile is empty/);
 });
 
 test('members with certificates form a group; neither plain text nor a foreign certificate gets in', async () => {
