@@ -42,6 +42,7 @@ import {
 } from '#config/server-settings.ts';
 import type { StopStep } from '#control/server-control.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { optimizeForLoad } from '#platform/code-optimization.ts';
 import { collectWithoutHelpers } from '#platform/collector-helpers.ts';
 import { makeDirectories } from '#platform/files.ts';
 import type { DatabasesLog } from '#database/catalogue/databases.ts';
@@ -260,6 +261,7 @@ export class ClusterPlan {
       },
       trace: traceOfEntries(verboseLog(settings, this.#ground.log)),
       cannotStepDown: (database, reason) => this.#cannotStepDown(database, reason),
+      loading: optimizeForLoad,
       runtime: systemRuntime,
       log: this.#ground.log,
     });

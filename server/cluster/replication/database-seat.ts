@@ -10,6 +10,7 @@ import type { BulkWriter } from '#storage/bulk/writer.ts';
 import type { LogEntry, StorageEngine } from '#storage/engine.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import { type ClusterEntry, entryKind, UnknownEntry } from './entry-codec.ts';
+import type { LoadTime } from './load-time.ts';
 import type { MemberDatabase } from './server-entries.ts';
 import { decodeRows, decodeTransaction } from './write-sets.ts';
 
@@ -43,6 +44,7 @@ export class DatabaseSeat {
   #database: FollowingDatabase | undefined;
   readonly #log: Log;
   readonly #timers: Timers;
+  readonly #loads: LoadTime;
   #chain: Uint8Array | undefined;
   #work: Promise<void> = Promise.resolve();
   isClosing = false;
@@ -50,8 +52,13 @@ export class DatabaseSeat {
   constructor(
     member: MemberDatabase,
     engine: StorageEngine,
-    { log, timers }: { readonly log: Log; readonly timers: Timers },
+    {
+      log,
+      timers,
+      loads,
+    }: { readonly log: Log; readonly timers: Timers; readonly loads: LoadTime },
   ) {
+    this.#loads = loads;
     this.member = member;
     this.engine = engine;
     this.#log = log;
@@ -133,7 +140,8 @@ export class DatabaseSeat {
       try {
         const next = await this.#prepare(decoded, position, own);
         if (next.isAlone) await flush();
-        if ('bulk' in next) await this.#carryOut([next.entry], next.bulk);
+        const { bulk } = next;
+        if (bulk !== undefined) await this.#loads.during(() => this.#carryOut([next.entry], bulk));
         else group.push(next.entry);
         if (next.isAlone) await flush();
       } catch (error) {

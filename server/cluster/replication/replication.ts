@@ -17,6 +17,7 @@ import { encodeEntry, type EntryKindNumber, entryBytesMax, entryOverhead } from 
 import { type GroupCommitBounds, GroupCommit } from './group-commit.ts';
 import { forceStepDown } from './forced-step-down.ts';
 import { RaftReplicator } from './raft-replicator.ts';
+import { LoadTime } from './load-time.ts';
 import type { ServerEntries } from './server-entries.ts';
 import { WholeQuorum } from './whole-quorum.ts';
 import type { ServerProposer } from './server-proposer.ts';
@@ -44,6 +45,8 @@ export interface ClusterReplicationOptions {
   readonly cannotStepDown?: (database: string, reason: string) => void;
   /** Set with `service.ha.quorum=all`: a voter that is silent for longer is away. */
   readonly allWithinMs?: (() => number) | undefined;
+  /** Told that a load begins to be applied; what it returns is called when it is over. */
+  readonly loading?: () => () => void;
   readonly runtime: Runtime;
   readonly log: Log;
 }
@@ -73,6 +76,7 @@ function ofThisServerAlone(name: string): ReplicatedLog {
 export class ClusterReplication implements Replication, ServerProposer {
   readonly loop: ApplyLoop;
   readonly #options: ClusterReplicationOptions;
+  readonly #loads: LoadTime;
   readonly #commits: GroupCommit;
   readonly #wholeQuorum: WholeQuorum | undefined;
   readonly #seats = new Map<string, DatabaseSeat>();
@@ -82,6 +86,7 @@ export class ClusterReplication implements Replication, ServerProposer {
 
   constructor(options: ClusterReplicationOptions) {
     this.#options = options;
+    this.#loads = new LoadTime(options.loading ?? (() => () => {}), options.runtime.timers);
     const { port, bounds, runtime, server, log, marked, checkpointed } = options;
     const { clock, timers } = runtime;
     this.#commits = new GroupCommit({ port, bounds, clock, timers });
@@ -153,7 +158,8 @@ export class ClusterReplication implements Replication, ServerProposer {
     const { server, runtime, log } = this.#options;
     const member = server.memberNamed(name);
     if (member === undefined) return ofThisServerAlone(name);
-    const seat = new DatabaseSeat(member, engine, { log, timers: runtime.timers });
+    const { timers } = runtime;
+    const seat = new DatabaseSeat(member, engine, { log, timers, loads: this.#loads });
     seat.onDamage = () => this.#giveUpLead(seat);
     const replicator = new RaftReplicator({
       seat,
