@@ -57,20 +57,31 @@ export function isServerKind(kind: number): boolean {
   return kind >= firstServerKind;
 }
 
-export function encodeEntry({ kind, wallTimeMs, txId, database, body }: ClusterEntry): Uint8Array {
+/** @param rest what follows `body` in it: large pieces need not be put together before */
+export function encodeEntry(
+  { kind, wallTimeMs, txId, database, body }: ClusterEntry,
+  rest: readonly Uint8Array[] = [],
+): Uint8Array {
   const start = headerSize + (database === undefined ? 0 : uuidSize);
+  let length = body.length;
+  for (const piece of rest) length += piece.length;
   // Out of the pool: a buffer of its own is what a small entry would cost most.
-  const bytes = Buffer.allocUnsafe(start + body.length);
+  const bytes = Buffer.allocUnsafe(start + length);
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   bytes[0] = formatVersion;
   bytes[1] = kind;
   bytes[2] = 0;
   bytes[3] = 0;
-  view.setUint32(4, body.length, true);
+  view.setUint32(4, length, true);
   view.setFloat64(8, wallTimeMs, true);
   view.setFloat64(txIdOffset, txId, true);
   if (database !== undefined) bytes.set(uuidBytes(database), headerSize);
   bytes.set(body, start);
+  let at = start + body.length;
+  for (const piece of rest) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
   return bytes;
 }
 

@@ -234,10 +234,12 @@ export class GroupCommit {
     let outcome: Proposed;
     try {
       const epoch = epochOf(this.#term, this.#epoch);
-      outcome = await this.#options.port.propose(
+      const answer = this.#options.port.propose(
         batch.map(({ options }) => options.bytes),
         epoch,
       );
+      for (const proposal of batch) proposal.sent();
+      outcome = await answer;
     } catch {
       // Nobody knows whether it was appended; deadlines will say so.
       return;

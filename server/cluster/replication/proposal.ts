@@ -8,17 +8,19 @@ import type { DatabaseSeat } from './database-seat.ts';
 export interface ProposalOptions {
   /** Undefined: an entry of the server. */
   readonly seat: DatabaseSeat | undefined;
-  /** Encoded; its txId is written in when it is drained. */
-  readonly bytes: Uint8Array;
+  /** Encoded; its txId is written in when it is drained. None any more when the core has them. */
+  bytes: Uint8Array;
   readonly isNumbered: boolean;
   /** The leadership it was validated under. */
   readonly term: Term;
   readonly queuedMs: number;
   readonly deadlineMs: number;
   /** Of a row run: what it was made from. */
-  readonly writer?: BulkWriter | undefined;
+  writer?: BulkWriter | undefined;
   readonly placed?: ((index: LogIndex) => void) | undefined;
 }
+
+const noBytes = new Uint8Array(0);
 
 /** One entry on its way into the log, and the answer to who waits for it: one of the three outcomes of ha.md 12.1. */
 export class Proposal {
@@ -53,9 +55,14 @@ export class Proposal {
     return !this.#isAnswered;
   }
 
-  /** What the entry was made from, as long as its writer waits for it: it is given back then. */
+  /** What the entry was made from, as long as somebody waits for it: it is given back then. */
   get writer(): BulkWriter | undefined {
-    return this.#isAnswered ? undefined : this.options.writer;
+    return this.options.writer;
+  }
+
+  /** The core has a copy: whoever looks after deadlines must not keep tens of megabytes until the last of them has passed. */
+  sent(): void {
+    this.options.bytes = noBytes;
   }
 
   appended(index: Index, term: Term): void {
@@ -86,6 +93,7 @@ export class Proposal {
   unknown(message: string): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
+    this.options.writer = undefined;
     this.#fate = Promise.withResolvers();
     this.#answer.reject(new UnknownOutcome(message, this.#fate.promise));
   }
@@ -93,6 +101,7 @@ export class Proposal {
   /** @returns whether somebody still waits */
   #end(): boolean {
     this.state = 'done';
+    this.options.writer = undefined;
     this.onDone();
     const isWaited = !this.#isAnswered;
     this.#isAnswered = true;

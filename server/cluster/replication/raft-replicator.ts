@@ -105,42 +105,53 @@ export class RaftReplicator implements Replicator {
     );
   }
 
-  async #replicateRows(
-    entry: ProposedEntry,
+  /** Nothing here keeps the run: it has tens of megabytes, and its copy is on its way. */
+  #replicateRows(
+    { operations, placed }: ProposedEntry,
     writer: NonNullable<ProposedEntry['bulk']>,
     term: Term,
   ): Promise<LogIndex> {
-    const body = encodeRows(await writer.runBytes(), entry.operations);
-    const { placed } = entry;
-    const index = await this.#propose({ kind: entryKind.rows, body, placed, term, writer });
-    writer.release();
-    return index;
+    const propose = (run: Uint8Array): Promise<LogIndex> => {
+      const [body, ...rest] = encodeRows(run, operations);
+      return this.#propose({ kind: entryKind.rows, body, rest, placed, term, writer });
+    };
+    return writer
+      .runBytes()
+      .then(propose)
+      .then((index) => {
+        writer.release();
+        return index;
+      });
   }
 
   /** @throws DatabaseError `EntryTooLarge` */
   #propose({
     kind,
     body,
+    rest = [],
     placed,
     term,
     writer,
   }: {
     readonly kind: EntryKindNumber;
     readonly body: Uint8Array;
+    /** What follows it. */
+    readonly rest?: readonly Uint8Array[];
     readonly placed: (index: LogIndex) => void;
     readonly term: Term;
     readonly writer?: ProposedEntry['bulk'];
   }): Promise<LogIndex> {
     const { seat, commits, clock } = this.#options;
     const bytesMax = this.entryBytesMax;
-    const size = body.length + entryOverhead;
+    let size = body.length + entryOverhead;
+    for (const piece of rest) size += piece.length;
     if (size > bytesMax)
       throw new DatabaseError(
         'EntryTooLarge',
         `the transaction takes ${size} bytes in the log, at most ${bytesMax} are allowed; nothing was committed, use smaller transactions`,
       );
     const database = seat.member.uuid;
-    const bytes = encodeEntry({ kind, wallTimeMs: clock.now(), txId: 0, database, body });
+    const bytes = encodeEntry({ kind, wallTimeMs: clock.now(), txId: 0, database, body }, rest);
     const order = { seat, bytes, isNumbered: true, term, placed, writer };
     const { wholeQuorum } = this.#options;
     if (wholeQuorum === undefined) return commits.propose(order).answer;

@@ -58,13 +58,14 @@ export function decodeTransaction(body: Uint8Array, position: LogEntry['position
   return { position, operations, bases };
 }
 
-export function encodeRows(run: Uint8Array, values: readonly RowOperation[]): Uint8Array {
-  const rest = encodeTransaction(values, undefined);
-  const body = new Uint8Array(4 + run.length + rest.length);
-  new DataView(body.buffer).setUint32(0, run.length, true);
-  body.set(run, 4);
-  body.set(rest, 4 + run.length);
-  return body;
+/** The body in pieces: a run has tens of megabytes. */
+export function encodeRows(
+  run: Uint8Array,
+  values: readonly RowOperation[],
+): readonly [Uint8Array, ...Uint8Array[]] {
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, run.length, true);
+  return [length, run, encodeTransaction(values, undefined)];
 }
 
 export function decodeRows(body: Uint8Array): {
