@@ -39,10 +39,13 @@ export interface PeerRequest {
 export class PeerFailure extends Error {
   /** Nothing of the request reached the server that it is for, so nothing of it was executed. */
   readonly isUnsent: boolean;
+  /** Another server has the address. */
+  readonly isMisdirected: boolean;
 
-  constructor(message: string, isUnsent: boolean) {
+  constructor(message: string, isUnsent: boolean, { isMisdirected = false } = {}) {
     super(message);
     this.isUnsent = isUnsent;
+    this.isMisdirected = isMisdirected;
   }
 }
 
@@ -262,19 +265,19 @@ class Asking {
   }
 
   #fail(message: string): void {
-    this.#giveUp(message, !this.#isConnected);
+    this.#giveUp(new PeerFailure(message, !this.#isConnected));
   }
 
   /** Whoever is there has executed nothing. */
   #refuse(message: string): void {
-    this.#giveUp(message, true);
+    this.#giveUp(new PeerFailure(message, true, { isMisdirected: true }));
   }
 
-  #giveUp(message: string, isUnsent: boolean): void {
+  #giveUp(failure: PeerFailure): void {
     if (this.#isOver) return;
     this.#end();
     this.#request.destroy();
-    this.#options.reject(new PeerFailure(message, isUnsent));
+    this.#options.reject(failure);
   }
 
   #end(): void {

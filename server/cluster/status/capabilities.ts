@@ -148,7 +148,9 @@ export class CapabilityPoll {
       const found = JSON.parse(body.toString()) as PeerCapabilities;
       return found.peerId === peer ? found : 'not-identified';
     } catch (error) {
-      if (error instanceof PeerFailure || error instanceof SyntaxError) return 'unreachable';
+      if (error instanceof PeerFailure)
+        return error.isMisdirected ? 'not-identified' : 'unreachable';
+      if (error instanceof SyntaxError) return 'unreachable';
       throw error;
     }
   }
