@@ -1,6 +1,7 @@
 import { loadOnDemand } from '#core/load-on-demand.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
-import type { ParseLimits } from './frontend.ts';
+import type { Program } from '#query/algebra/program.ts';
+import type { AnalysisContext, ParseLimits } from './frontend.ts';
 import type { AnyFrontend } from './registry.ts';
 import { sqlFrontend } from './sql/frontend.ts';
 import { sqlScriptFrontend } from './sqlscript/frontend.ts';
@@ -34,7 +35,19 @@ function atFirstUse(
     parse: (text, limits) => frontend().parse(text, limits),
     parseInSteps: (text, limits) => parsedInSteps(frontend(), text, limits),
     analyze: (ast, context) => frontend().analyze(ast, context),
+    analyzeInSteps: (ast, context) => analyzedInSteps(frontend(), ast, context),
   };
+}
+
+function* analyzedInSteps(
+  frontend: AnyFrontend,
+  ast: unknown,
+  context: AnalysisContext,
+): PausingWork<Program> {
+  const { analyzeInSteps } = frontend;
+  return analyzeInSteps === undefined
+    ? frontend.analyze(ast, context)
+    : yield* analyzeInSteps(ast, context);
 }
 
 /** As the language can: one that cannot stop within a text does all of it in one step. */

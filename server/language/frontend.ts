@@ -14,6 +14,8 @@ export interface LanguageFrontend<Ast> {
   parseInSteps?(text: string, limits: ParseLimits): PausingWork<Ast>;
   /** Names to ids and slots. @throws DatabaseError `Schema`, `Syntax`, ... */
   analyze(ast: Ast, context: AnalysisContext): Program;
+  /** As `analyze`, with places to pause in what is long. */
+  analyzeInSteps?(ast: Ast, context: AnalysisContext): PausingWork<Program>;
 }
 
 export interface ParseLimits {

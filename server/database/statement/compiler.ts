@@ -55,8 +55,8 @@ export interface PlanMaker {
   /** @param catalog that of the view, or one that has more types */
   optimize(program: QueryProgram, view: ReadView, catalog: Catalog): CompileSteps<QueryProgram>;
   /** @returns makes the operators of one execution at each call */
-  lower(program: QueryProgram, catalog: Catalog): () => PhysicalOperator;
-  /** As `lower`, for operators that somebody will look at. @param nodes gets the node of each of them */
+  lower(program: QueryProgram, catalog: Catalog): CompileSteps<() => PhysicalOperator>;
+  /** As `lower` at once, for operators that somebody will look at. @param nodes gets the node of each of them */
   describe(program: QueryProgram, catalog: Catalog, nodes: OperatorNodes): () => PhysicalOperator;
   /** What is expected of the nodes of an optimized plan. */
   estimates(view: ReadView, catalog: Catalog): (plan: LogicalPlan) => Estimate;
@@ -393,7 +393,7 @@ export class StatementCompiler {
     const capped = withRowCap({ ...program, plan });
     const optimized = yield* this.#planner.optimize(capped, view, catalog);
     yield;
-    const makeOperators = this.#planner.lower(optimized, catalog);
+    const makeOperators = yield* this.#planner.lower(optimized, catalog);
     const makeContext = () => this.#makeContext(optimized.slotCount);
     return new CompiledStatement({
       program: optimized,
@@ -425,13 +425,17 @@ export class StatementCompiler {
         ? frontend.parse(statement.text, parse)
         : yield* frontend.parseInSteps(statement.text, parse);
     yield;
-    const program = frontend.analyze(ast, {
+    const context: AnalysisContext = {
       catalog,
       variables,
       parameters: statement.parameters,
       parameterNames: undefined,
       expressionDepthMax: parse.expressionDepthMax,
-    });
+    };
+    const program =
+      frontend.analyzeInSteps === undefined
+        ? frontend.analyze(ast, context)
+        : yield* frontend.analyzeInSteps(ast, context);
     yield;
     return program;
   }

@@ -2,7 +2,7 @@ import { functionRegistry } from '#query/functions/registry.ts';
 import { estimatesOf } from '#query/optimizer/estimates.ts';
 import { optimizeSteps } from '#query/optimizer/optimizer.ts';
 import { statisticsOf } from '#query/optimizer/statistics.ts';
-import { planProgram } from '#query/physical/planner.ts';
+import { planInSteps, planProgram } from '#query/physical/planner.ts';
 import { serverProcedures } from '#query/procedures/registry.ts';
 import type { PlanMaker } from './compiler.ts';
 
@@ -15,7 +15,7 @@ export const planMaker: PlanMaker = {
   optimize: (program, view, catalog) =>
     optimizeSteps(program, { catalog, statistics: statisticsOf(view, catalog), functions }),
   lower: (program, catalog) =>
-    planProgram(program, { catalog, functions, procedures, areDescribed: false }),
+    planInSteps(program, { catalog, functions, procedures, areDescribed: false }),
   describe: (program, catalog, nodes) =>
     planProgram(program, { catalog, functions, procedures, nodes }),
   estimates: (view, catalog) =>

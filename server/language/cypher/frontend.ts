@@ -1,3 +1,7 @@
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
+import { inStretches, madeOnce } from '#core/replayed-loops.ts';
+import type { MissingType } from '#query/algebra/missing-type.ts';
+import { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { Expression, Output } from '#query/algebra/expression.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
@@ -18,17 +22,27 @@ export const cypherFrontend: LanguageFrontend<CypherAst> = {
   aliases: ['opencypher'],
   parse: (text: string, limits: ParseLimits) => parseStatement(text, limits),
   parseInSteps,
-  analyze: analyzeStatement,
+  analyze: (ast, context) => toEnd(analyzeInSteps(ast, context)),
+  analyzeInSteps,
 };
 
-function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): Program {
+function analyzeInSteps(ast: CypherAst, context: AnalysisContext): PausingWork<Program> {
+  const found = { slots: new SlotAllocator(), missing: new Map<string, MissingType>() };
+  return inStretches(() => analyzeStatement(ast, context, found), found.slots);
+}
+
+function analyzeStatement(
+  ast: CypherAst,
+  { catalog }: AnalysisContext,
+  found: ConstructorParameters<typeof Compiler>[2],
+): Program {
   const { statement } = ast;
   if (statement.kind === 'command' && statement.command.kind === 'transaction') {
     if (ast.inspect !== undefined)
       throw notSupported(`${ast.inspect.toUpperCase()} of transactions`);
     return transactionScript(statement.command);
   }
-  const compiler = new Compiler(ast.text, catalog, {
+  const compiler = new Compiler(ast.text, catalog, found, {
     expression: compileExpression,
     query: compileQuery,
   });
@@ -45,7 +59,7 @@ function analyzeStatement(ast: CypherAst, { catalog }: AnalysisContext): Program
     statementLimit: statement.kind === 'query' ? writtenLimit(statement.query) : undefined,
     inspect,
     dialect: 'cypher',
-    requiredParameters: isExplained ? [] : parametersOf(plan),
+    requiredParameters: isExplained ? [] : madeOnce(() => parametersOf(plan)),
     ...(statement.kind === 'command' && { isCommand: true }),
   };
   if (missing.length === 0) return program;

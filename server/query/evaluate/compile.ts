@@ -1,3 +1,4 @@
+import { mapLong } from '#core/replayed-loops.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Dialect, Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic/arithmetic.ts';
@@ -65,9 +66,11 @@ export function compileCondition(expression: Expression, env: CompileEnvironment
 export function compilePredicate(expression: Expression, env: CompileEnvironment): Predicate {
   switch (expression.op) {
     case 'And':
-      return compileEvery(expression.operands.map((operand) => compilePredicate(operand, env)));
+      return compileEvery(
+        mapLong(expression.operands, (operand) => compilePredicate(operand, env)),
+      );
     case 'Or':
-      return compileSome(expression.operands.map((operand) => compilePredicate(operand, env)));
+      return compileSome(mapLong(expression.operands, (operand) => compilePredicate(operand, env)));
     case 'Not':
       return compileRefutation(expression.operand, env);
     default: {
@@ -81,9 +84,13 @@ export function compilePredicate(expression: Expression, env: CompileEnvironment
 function compileRefutation(expression: Expression, env: CompileEnvironment): Predicate {
   switch (expression.op) {
     case 'And':
-      return compileSome(expression.operands.map((operand) => compileRefutation(operand, env)));
+      return compileSome(
+        mapLong(expression.operands, (operand) => compileRefutation(operand, env)),
+      );
     case 'Or':
-      return compileEvery(expression.operands.map((operand) => compileRefutation(operand, env)));
+      return compileEvery(
+        mapLong(expression.operands, (operand) => compileRefutation(operand, env)),
+      );
     case 'Not':
       return compilePredicate(expression.operand, env);
     default: {
@@ -218,7 +225,7 @@ function compileScalar(
       return compileAttribute(compile(of), expression.attribute);
     }
     case 'Call':
-      return compileCall(expression, expression.arguments.map(compile), env);
+      return compileCall(expression, mapLong(expression.arguments, compile), env);
     case 'Negate': {
       if (expression.dialect === 'cypher') {
         const value = compile(expression.operand);
@@ -231,13 +238,13 @@ function compileScalar(
       return compileArithmetic(expression, compile);
     case 'Concatenate':
       return expression.dialect === 'cypher'
-        ? compileChain(expression.operands.map(compile), cypherConcatenate)
-        : compileConcatenate(expression.operands.map(compile));
+        ? compileChain(mapLong(expression.operands, compile), cypherConcatenate)
+        : compileConcatenate(mapLong(expression.operands, compile));
     case 'Coalesce':
-      return compileCoalesce(expression.operands.map(compile));
+      return compileCoalesce(mapLong(expression.operands, compile));
     case 'Case':
       return compileCase(
-        expression.branches.map((branch) => ({
+        mapLong(expression.branches, (branch) => ({
           when: compileCondition(branch.when, env),
           result: compile(branch.then),
         })),
@@ -253,10 +260,10 @@ function compileCollection(
 ): Evaluator {
   switch (expression.op) {
     case 'List':
-      return compileList(expression.items.map(compile));
+      return compileList(mapLong(expression.items, compile));
     case 'Map':
       return compileMap(
-        expression.entries.map((entry) => ({ key: entry.key, value: compile(entry.value) })),
+        mapLong(expression.entries, (entry) => ({ key: entry.key, value: compile(entry.value) })),
       );
     case 'Element':
       return compileElement(
@@ -323,11 +330,11 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
       );
     }
     case 'And':
-      return compileAnd(expression.operands.map((operand) => compileCondition(operand, env)));
+      return compileAnd(mapLong(expression.operands, (operand) => compileCondition(operand, env)));
     case 'Or':
-      return compileOr(expression.operands.map((operand) => compileCondition(operand, env)));
+      return compileOr(mapLong(expression.operands, (operand) => compileCondition(operand, env)));
     case 'Xor':
-      return compileXor(expression.operands.map((operand) => compileCondition(operand, env)));
+      return compileXor(mapLong(expression.operands, (operand) => compileCondition(operand, env)));
     case 'Truth': {
       const operand = compile(expression.operand);
       return (context) => requireCondition(operand(context));
@@ -429,7 +436,7 @@ function compileArithmetic(
   const start = compileOperand(left);
   const operations = spine.map(operationOf);
   const appends = spine.map(({ operator }) => operator === '+');
-  const operands = spine.map((step) => compileOperand(step.right));
+  const operands = mapLong(spine, (step) => compileOperand(step.right));
   const [operation] = operations;
   const [operand] = operands;
   if (operation && operand && spine.length === 1)

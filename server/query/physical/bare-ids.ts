@@ -1,10 +1,11 @@
 import { isReadOnly } from '#core/effects.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import { effectsOfPlan } from '../algebra/effects.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import { expressionsOf, walkPlan } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsRead, slotsReadBy } from '../algebra/slots.ts';
-import { rewriteExpression, slotsOfOutput, walkExpression } from '../algebra/walk.ts';
+import { operandsOf, rewriteExpression, slotsBoundBy, slotsOfOutput } from '../algebra/walk.ts';
 import { attributeNamed } from '../evaluate/navigation.ts';
 import { callsUserFunction } from '../functions/user-function.ts';
 
@@ -14,17 +15,19 @@ import { callsUserFunction } from '../functions/user-function.ts';
  * (`operators/graph/neighbour-columns.ts`). They may hold bare record ids, which are numbers and cost nothing to make. Slots of edges
  * are among them when they only keep other steps from walking the same edge.
  */
-export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
+export function* bareIdSlots(program: QueryProgram): PausingWork<ReadonlySet<Slot>> {
   const written = writtenIds(program.plan);
   if (written.size === 0) return written;
   const stepped = onlyReads(program.plan) ? endsOfSteps(program.plan) : noSlots;
+  yield;
   const edges = edgesOfSteps(program.plan);
   const isIdentity = (part: Expression): boolean =>
     takesIdOfSlot(part, edges) || takesPropertyOf(part, stepped);
   const readAsValues = new Set<Slot>(slotsOfOutput(program.output));
+  const nodes: LogicalPlan[] = [];
   walkPlan(program.plan, {
     plan(node) {
-      for (const slot of valuesReadBy(node, isIdentity, edges)) readAsValues.add(slot);
+      nodes.push(node);
     },
     expression(part) {
       if (part.op !== 'SubPlan') return;
@@ -32,6 +35,10 @@ export function bareIdSlots(program: QueryProgram): ReadonlySet<Slot> {
       for (const slot of slotsOfOutput(part.output)) readAsValues.add(slot);
     },
   });
+  for (const node of nodes) {
+    yield;
+    for (const slot of valuesReadBy(node, isIdentity, edges)) readAsValues.add(slot);
+  }
   for (const slot of readAsValues) written.delete(slot);
   return written;
 }
@@ -89,8 +96,9 @@ function valuesReadBy(
   isIdentity: (part: Expression) => boolean,
   edges: ReadonlySet<Slot>,
 ): Iterable<Slot> {
-  const slotsReadAsValues = (expression: Expression): readonly Slot[] =>
-    slotsReadOtherwise(expression, isIdentity);
+  const slotsReadAsValues = (expression: Expression): readonly Slot[] => [
+    ...slotsReadOtherwise(expression, isIdentity),
+  ];
   if (node.op === 'Expand' || node.op === 'Degree' || node.op === 'BranchCount') return [];
   if (node.op === 'IndexSearch')
     // Its own predicate is checked on the record before the id is left.
@@ -113,15 +121,25 @@ function valuesReadBy(
 function slotsReadOtherwise(
   expression: Expression,
   isIdentity: (part: Expression) => boolean,
-): readonly Slot[] {
-  let takesIds = false;
-  walkExpression(expression, (part) => {
-    if (isIdentity(part)) takesIds = true;
-  });
-  const others = takesIds
-    ? rewriteExpression(expression, (part) => (isIdentity(part) ? nothing : part))
-    : expression;
-  return [...slotsRead(others)];
+): Iterable<Slot> {
+  const read = new Set<Slot>();
+  const waiting: Expression[] = [expression];
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    if (part.op === 'Slot') read.add(part.slot);
+    else if (isIdentity(part) || part.op === 'Constant') continue;
+    else if (part.op === 'SubPlan' || slotsBoundBy(part).length > 0)
+      for (const slot of slotsReadAround(part, isIdentity)) read.add(slot);
+    else for (const operand of operandsOf(part)) waiting.push(operand);
+  }
+  return read;
+}
+
+/** Slots that the expression binds itself are none of those that it reads. */
+function slotsReadAround(
+  expression: Expression,
+  isIdentity: (part: Expression) => boolean,
+): ReadonlySet<Slot> {
+  return slotsRead(rewriteExpression(expression, (part) => (isIdentity(part) ? nothing : part)));
 }
 
 function takesPropertyOf(part: Expression, slots: ReadonlySet<Slot>): boolean {

@@ -2,6 +2,7 @@ import { compareForCypher } from '#core/value/cypher-order.ts';
 import { compareForSort } from '#core/value/sort-order.ts';
 import { isReadOnly } from '#core/effects.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Dialect, Expression, Slot } from '../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode, SortKey } from '../algebra/plan.ts';
 import { freeSlots, slotsOf, slotsReadBy } from '../algebra/slots.ts';
@@ -86,7 +87,13 @@ function lowerRowwise(
   lowering: Lowering,
 ): OperatorFactory {
   const description = descriptionOf(lowering, plan);
-  const input = lowering.lower(plan.input, withSlots(required, slotsReadBy(plan)));
+  const input = lowering.lower(
+    plan.input,
+    withSlots(
+      required,
+      madeOnce(() => slotsReadBy(plan)),
+    ),
+  );
   switch (plan.op) {
     case 'Filter': {
       const predicate = compileFilter(lowering, plan.predicate);
@@ -143,7 +150,7 @@ function lowerProject(
   required: RequiredSlots,
   lowering: Lowering,
 ): OperatorFactory {
-  const { columns, read } = neededColumns(plan.columns, required);
+  const { columns, read } = madeOnce(() => neededColumns(plan.columns, required));
   const input = lowering.lower(plan.input, withSlots(required, read));
   if (columns.length === 0) return input;
   const compiled = compileColumns(columns, lowering);
@@ -179,7 +186,7 @@ function slotOfIds(columns: readonly Column[]): Slot | undefined {
 }
 
 function compileColumns(columns: readonly Column[], lowering: Lowering): readonly CompiledColumn[] {
-  return columns.map((column) => ({
+  return mapLong(columns, (column) => ({
     slot: column.slot,
     value: compileValue(lowering, column.value),
   }));

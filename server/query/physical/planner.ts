@@ -1,4 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
+import { inStretches } from '#core/replayed-loops.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
@@ -49,10 +51,20 @@ export function planProgram(
   program: QueryProgram,
   environment: PlannerEnvironment,
 ): () => PhysicalOperator {
+  return toEnd(planInSteps(program, environment));
+}
+
+/** As `planProgram`, with places to pause in what is long. */
+export function* planInSteps(
+  program: QueryProgram,
+  environment: PlannerEnvironment,
+): PausingWork<() => PhysicalOperator> {
   const outputSlots = slotsOfOutput(program.output);
   const { givesReferences, countsEdges, deletesInCypher } = traitsOf(program.plan);
+  yield;
   const edgeTables = new EdgeTables();
-  const bareIds = bareIdSlots(program);
+  const bareIds = yield* bareIdSlots(program);
+  yield;
   const columns = new NeighbourColumns();
   const ends = bareIds.size > 0 ? endsOfSteps(program.plan) : bareIds;
   const shared: Shared = {
@@ -65,7 +77,8 @@ export function planProgram(
     paces: new Map(),
   };
   const planner = new Planner(shared, { plan: program.plan, slots: outputSlots });
-  const factory = planner.lower(program.plan, new Set(outputSlots));
+  yield;
+  const factory = yield* inStretches(() => planner.lower(program.plan, new Set(outputSlots)));
   const slots = givesReferences ? slotsWithReferences(program.plan, outputSlots, bareIds) : [];
   const detached = slots.length > 0 ? () => new DetachOperator(factory(), slots) : factory;
   const holders = [...(countsEdges ? [edgeTables] : []), ...(columns.areRead ? [columns] : [])];

@@ -2,7 +2,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import { changesForLabels, typeOfLabels } from '#catalog/labels.ts';
 import type { DatabaseError } from '#core/errors.ts';
 import type { TypeId } from '#core/value/rid.ts';
-import { SlotAllocator } from '#query/binder/slot-allocator.ts';
+import type { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
@@ -55,14 +55,22 @@ const noType = 0 as TypeId;
 export class Compiler {
   readonly text: string;
   readonly catalog: Catalog;
-  readonly slots = new SlotAllocator();
-  readonly missing = new Map<string, MissingType>();
+  readonly slots: SlotAllocator;
+  readonly missing: Map<string, MissingType>;
   readonly #parts: CompilerParts;
   #depth = 0;
 
-  constructor(text: string, catalog: Catalog, parts: CompilerParts) {
+  /** @param found `slots` counts from 0 again when the analysis begins anew, `missing` is kept */
+  constructor(
+    text: string,
+    catalog: Catalog,
+    found: { readonly slots: SlotAllocator; readonly missing: Map<string, MissingType> },
+    parts: CompilerParts,
+  ) {
     this.text = text;
     this.catalog = catalog;
+    this.slots = found.slots;
+    this.missing = found.missing;
     this.#parts = parts;
   }
 

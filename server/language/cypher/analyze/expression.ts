@@ -1,3 +1,4 @@
+import { mapLong } from '#core/replayed-loops.ts';
 import { conditionOf } from '#query/algebra/cypher.ts';
 import type { Expression, NestedItem } from '#query/algebra/expression.ts';
 import { isTypeName } from '#query/functions/cypher/type-test.ts';
@@ -43,6 +44,11 @@ class ExpressionCompiler {
     return this.#compiler.expression(expr, scope, this.#substitution);
   }
 
+  /** Places to pause, but where a substitution notes what it meets. */
+  #each<T, R>(parts: readonly T[], compile: (part: T, at: number) => R): readonly R[] {
+    return this.#substitution === undefined ? mapLong(parts, compile) : parts.map(compile);
+  }
+
   value(expr: Expr): Expression {
     return this.#substitution?.replace(expr, this.#scope) ?? this.#compile(expr);
   }
@@ -84,11 +90,14 @@ class ExpressionCompiler {
       case 'call':
         return compileCall(this.#compiler, expr, this.#scope, (part) => this.value(part));
       case 'list':
-        return { op: 'List', items: expr.items.map((item) => this.value(item)) };
+        return { op: 'List', items: this.#each(expr.items, (item) => this.value(item)) };
       case 'map':
         return {
           op: 'Map',
-          entries: expr.entries.map(({ key, value }) => ({ key, value: this.value(value) })),
+          entries: this.#each(expr.entries, ({ key, value }) => ({
+            key,
+            value: this.value(value),
+          })),
         };
       case 'projection':
         return this.#mapProjection(expr);
@@ -133,7 +142,7 @@ class ExpressionCompiler {
       case 'xor':
         return {
           op: connectives[expr.kind],
-          operands: expr.operands.map((operand) => this.condition(operand)),
+          operands: this.#each(expr.operands, (operand) => this.condition(operand)),
         };
       case 'chain':
         return this.#chain(expr);
@@ -250,16 +259,19 @@ class ExpressionCompiler {
   }
 
   #chain({ signs, operands }: ExprOf<'chain'>): Expression {
-    let left = this.value(operands[0] as Expr);
+    const values = this.#each(operands, (operand, at) => {
+      const operator = signs[at - 1];
+      if (operator !== undefined && operator !== '+' && operator !== '||') {
+        if (at === 1) this.#requireNumber(operands[0] as Expr);
+        this.#requireNumber(operand);
+      }
+      return this.value(operand);
+    });
+    let left = values[0] as Expression;
     // `a || b || c` is one operation, however long.
     let joined: { readonly whole: Expression; readonly operands: Expression[] } | undefined;
     for (const [at, operator] of signs.entries()) {
-      const operand = operands[at + 1] as Expr;
-      if (operator !== '+' && operator !== '||') {
-        if (at === 0) this.#requireNumber(operands[0] as Expr);
-        this.#requireNumber(operand);
-      }
-      const right = this.value(operand);
+      const right = values[at + 1] as Expression;
       if (operator !== '||') left = { op: 'Arithmetic', operator, left, right, dialect };
       else if (joined !== undefined && left === joined.whole) joined.operands.push(right);
       else {
@@ -287,7 +299,7 @@ class ExpressionCompiler {
   /** `a < b <= c`: each pair of neighbours. */
   #comparison({ signs, operands }: ExprOf<'comparison'>): Expression {
     const comparesIds = operands.some(isIdCall);
-    const values = operands.map((operand): Expression => {
+    const values = this.#each(operands, (operand): Expression => {
       const value = this.value(operand);
       if (!comparesIds || isIdCall(operand)) return value;
       return { op: 'Call', function: '#cypher.asId', arguments: [value] };
@@ -308,7 +320,7 @@ class ExpressionCompiler {
   #case({ branches, otherwise }: ExprOf<'case'>): Expression {
     return {
       op: 'Case',
-      branches: branches.map(({ when, then }) => ({
+      branches: this.#each(branches, ({ when, then }) => ({
         when: this.condition(when),
         // biome-ignore lint/suspicious/noThenProperty: a branch of CASE is never awaited
         then: this.value(then),

@@ -1,3 +1,4 @@
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { AggregateColumn, Column, LogicalPlan } from '#query/algebra/plan.ts';
 import type {
@@ -52,7 +53,7 @@ class ProjectionCompiler {
   #items: readonly Item[] = [];
   readonly #isGrouped: boolean;
   /** Texts of what is computed already, with the slots they stand in. */
-  readonly #known = new Map<string, Slot>();
+  #known: ReadonlyMap<string, Slot> | undefined;
 
   constructor(
     compiler: Compiler,
@@ -66,17 +67,15 @@ class ProjectionCompiler {
     this.#plan = row.plan;
     this.#clause = clause.name;
     this.#where = clause.where;
-    this.#isGrouped = projection.items.some(({ value }) => holdsAggregate(value));
+    this.#isGrouped = madeOnce(() => projection.items.some(({ value }) => holdsAggregate(value)));
   }
 
   compile(): Projected {
     const { orderBy: order, isDistinct, skip, limit } = this.#projection;
     const where = this.#where;
-    this.#items = this.#named();
+    this.#items = madeOnce(() => this.#named());
     if (this.#isGrouped) this.#group();
     else this.#project();
-    for (const { value, slot } of this.#items)
-      if (value !== undefined) this.#known.set(this.#textOf(value), slot);
     const passedOn = this.#isGrouped || isDistinct ? [] : hiddenBindings(this.#scope);
     const after = withBindings(
       new Map(passedOn),
@@ -120,7 +119,7 @@ class ProjectionCompiler {
             kind,
           }))
       : [];
-    const named = items.map((item) => this.#item(item));
+    const named = mapLong(items, (item) => this.#item(item));
     const all = [
       ...starred.filter(({ name }) => !named.some((other) => other.name === name)),
       ...named,
@@ -150,14 +149,15 @@ class ProjectionCompiler {
         : this.#compiler.text.slice(item.at, item.end).trim());
     const binding = value.kind === 'variable' ? this.#scope.get(value.name) : undefined;
     const slot = this.#compiler.newSlot();
-    const type = binding === undefined ? staticKind(value, this.#scope) : binding.type;
+    const type =
+      binding === undefined ? madeOnce(() => staticKind(value, this.#scope)) : binding.type;
     return { name, value, slot, kind: binding?.kind ?? 'value', type };
   }
 
   #project(): void {
-    const columns = this.#items.flatMap(({ value, slot }): readonly Column[] =>
+    const columns = mapLong(this.#items, ({ value, slot }): readonly Column[] =>
       value === undefined ? [] : [{ slot, value: this.#compiler.expression(value, this.#scope) }],
-    );
+    ).flat();
     if (columns.length > 0) this.#plan = { op: 'Project', input: this.#plan, columns };
   }
 
@@ -212,7 +212,7 @@ class ProjectionCompiler {
   #substitution(isAggregated = false): Substitution {
     return {
       replace: (expr, scope) => {
-        const slot = this.#known.get(this.#textOf(expr));
+        const slot = this.#slotOf(expr);
         if (slot !== undefined) return { op: 'Slot', slot };
         if (
           isAggregated &&
@@ -240,10 +240,20 @@ class ProjectionCompiler {
     });
   }
 
+  #slotOf(expr: Expr): Slot | undefined {
+    if (this.#known === undefined) {
+      const known = new Map<string, Slot>();
+      for (const { value, slot } of this.#items)
+        if (value !== undefined) known.set(this.#textOf(value), slot);
+      this.#known = known;
+    }
+    return this.#known.get(this.#textOf(expr));
+  }
+
   #requireSortable(value: Expr): void {
-    if (this.#known.has(this.#textOf(value))) return;
+    if (this.#slotOf(value) !== undefined) return;
     for (const part of partsOf(value)) {
-      if (!isAggregate(part) || this.#known.has(this.#textOf(part))) continue;
+      if (!isAggregate(part) || this.#slotOf(part) !== undefined) continue;
       throw this.#isGrouped
         ? this.#compiler.failure(
             'UndefinedVariable',

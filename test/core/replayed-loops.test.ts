@@ -1,0 +1,71 @@
+// Goal: recursion in stretches gives what it gives at once, whatever it holds, and stops in time. Method: random trees of short and long
+// lists whose leaves are numbered as they are met; the work is done at once and in stretches, and leaves are counted between pauses.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { toEnd } from '#core/pausing-work.ts';
+import { inStretches, madeOnce, mapLong } from '#core/replayed-loops.ts';
+
+type Tree = number | readonly Tree[];
+
+function numbered(tree: Tree, numbers: { count: number }, seen: { leaves: number }): unknown {
+  if (typeof tree === 'number') {
+    seen.leaves += 1;
+    numbers.count += 1;
+    return `${tree}:${numbers.count}`;
+  }
+  const size = madeOnce(() => {
+    numbers.count += 1;
+    return `${tree.length}/${numbers.count}`;
+  });
+  return [size, ...mapLong(tree, (part) => numbered(part, numbers, seen))];
+}
+
+const lengths = fc.array(fc.array(fc.integer({ min: 0, max: 1_500 }), { maxLength: 4 }), {
+  maxLength: 90,
+});
+
+test('work in stretches gives what it gives at once', () => {
+  fc.assert(
+    fc.property(lengths, fc.boolean(), (rows, isLong) => {
+      const tree: Tree = rows.map((row) =>
+        row.map((length) => Array.from({ length: isLong ? length : length % 70 }, (_, at) => at)),
+      );
+      const atOnce = numbered(tree, { count: 0 }, { leaves: 0 });
+      const numbers = { count: 0 };
+      const inParts = toEnd(inStretches(() => numbered(tree, numbers, { leaves: 0 }), numbers));
+      assert.deepEqual(inParts, atOnce);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('between two pauses a bounded number of items is made, and each once', () => {
+  const numbers = { count: 0 };
+  const seen = { leaves: 0 };
+  const tree: Tree = Array.from({ length: 100 }, () => Array.from({ length: 500 }, (_, at) => at));
+  const work = inStretches(() => numbered(tree, numbers, seen), numbers);
+  let before = 0;
+  let pauses = 0;
+  while (work.next().done !== true) {
+    assert.ok(seen.leaves - before <= 1_100, `${seen.leaves - before} in one stretch`);
+    before = seen.leaves;
+    pauses += 1;
+  }
+  assert.equal(seen.leaves, 50_000);
+  assert.ok(pauses >= 45, `${pauses} pauses`);
+});
+
+test('what the work throws is thrown, and work inside of other work is its own', () => {
+  const failing = inStretches(() =>
+    mapLong(Array.from({ length: 3_000 }), (_, at) => {
+      if (at === 2_500) throw new RangeError('at 2500');
+      return toEnd(inStretches(() => mapLong([at], (item) => item)));
+    }),
+  );
+  assert.throws(() => toEnd(failing), /at 2500/);
+  assert.deepEqual(
+    mapLong([1, 2], (item) => item * 2),
+    [2, 4],
+  );
+});
