@@ -305,26 +305,32 @@ export class ExpandIntoOperator implements PhysicalOperator {
     this.#walked?.read(frame);
     const other = idOf(frame[to] as Value, toBareId);
     source.moveTo(view, idOf(frame[from] as Value, fromBareId));
-    target?.moveTo(view, other);
     const count = this.#tabledCount(source, target, other);
     if (count !== undefined) {
       if (!this.#namesEdges) this.#rowsLeft = count;
       // Edges stand in the lists alone, which are walked for what is linked.
       if (!this.#namesEdges || count === 0) return;
     }
+    target?.moveTo(view, other);
     const isReversed = target !== undefined && target.degree < source.degree;
     const end = isReversed ? target : source;
     this.#isWalking = true;
     this.#walking = end.cursor;
     this.#wanted = isReversed ? source.element : other;
+    source.spend(end.degree + 1);
+    target?.spend(end.degree + 1);
     end.walk(view);
   }
 
-  /** Undefined where no table says it. A statement that writes may change what tables say. */
+  /** Undefined where no table says it; the target has been come to then. A statement that writes may change what tables say. */
   #tabledCount(source: StepEnd, target: StepEnd | undefined, other: Rid): number | undefined {
     const { view, transaction } = this.#context as ExecutionContext;
-    if (transaction !== undefined || !this.#canBeTabled) return undefined;
-    return source.countOf(view, other) ?? target?.countOf(view, source.element);
+    const mayBeTabled = transaction === undefined && this.#canBeTabled;
+    const count = mayBeTabled ? source.countOf(view, other) : undefined;
+    if (count !== undefined) return count;
+    // Its degree costs more than a look into the table of the source, which is all that most rows need.
+    target?.moveTo(view, other);
+    return mayBeTabled ? target?.countOf(view, source.element) : undefined;
   }
 
   close(): void {

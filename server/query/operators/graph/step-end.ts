@@ -10,7 +10,7 @@ const keptNeighboursMax = 8192;
 
 /**
  * One end of a step between two bound elements. While rows come with the same element again and again, its neighbours are put into a
- * table as soon as walking them has cost as much as that does.
+ * table as soon as walking, from whichever end, has cost as much as that does.
  */
 export class StepEnd {
   readonly cursor: NeighbourCursor;
@@ -43,9 +43,13 @@ export class StepEnd {
     this.degree = this.cursor.remainingSteps();
   }
 
-  /** Puts the cursor before the first neighbour, and counts the steps that will be walked. */
+  /** So many steps are walked for a row with this element. */
+  spend(steps: number): void {
+    this.#walkedSteps += steps;
+  }
+
+  /** Puts the cursor before the first neighbour. */
   walk(view: ReadView): void {
-    this.#walkedSteps += this.degree + 1;
     this.cursor.startAt(view, this.element);
   }
 
