@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Asker } from '../../http/access/asker.ts';
 import {
   tryAllowed,
@@ -21,7 +21,18 @@ const changing = [
   'POST /cluster/resync/:database',
 ];
 
+/** On a machine that is short of processors the lead may move to the one that is asked; then it shows nothing. */
+const attemptCountMax = 3;
+
 test('a follower admits and refuses everybody as a single server does', async (context) => {
+  let wasFollower = false;
+  for (let attempt = 0; attempt < attemptCountMax && !wasFollower; attempt += 1)
+    wasFollower = await tryAll(context);
+  assert.ok(wasFollower, 'it was a follower all the time');
+});
+
+/** @returns whether the server that was asked was a follower at the end, too */
+async function tryAll(context: TestContext): Promise<boolean> {
   const cluster = await startProcesses(context, 3, {
     ...patient,
     'server.httpAuthSessionMax': '1000',
@@ -48,5 +59,5 @@ test('a follower admits and refuses everybody as a single server does', async (c
   await tryStatements(asker);
   await tryOtherDoors(asker, follower.httpPort);
   await tryAllowed(asker);
-  assert.notEqual(await cluster.leader(), follower, 'it was a follower all the time');
-});
+  return (await cluster.leader()) !== follower;
+}
