@@ -16,6 +16,8 @@ import { VirtualRuntime } from './virtual-runtime.ts';
 
 export const database = 'test';
 
+const readTimeoutMs = 2000;
+
 /** The server was cut off the power while it worked. */
 export class PowerCut extends Error {}
 
@@ -141,7 +143,7 @@ export class DatabaseHost {
   /** As `run`, of the newest state that anybody was told of. */
   read(text: string, parameters: Readonly<Record<string, Value>> = {}) {
     return this.#unlessCut(async () => {
-      await this.#reached(await this.port.readIndex(2000));
+      await this.#reached(await this.port.readIndex(readTimeoutMs));
       return runOn(this.database, text, parameters);
     });
   }
@@ -157,14 +159,20 @@ export class DatabaseHost {
     return Promise.race([work(), this.#cut.promise]);
   }
 
+  /** As the barrier of reads waits: who was removed meanwhile never gets there. */
   #reached(index: Index): Promise<void> {
     const loop = this.replication?.loop;
     if (loop === undefined) throw new PowerCut();
     if (loop.applied >= index) return Promise.resolve();
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      const cancel = this.runtime.timers.after(readTimeoutMs, () => {
+        stop();
+        reject(new DatabaseError('QuorumNotReached', 'what the read waits for did not come'));
+      });
       const stop = loop.onApplied((applied) => {
         if (applied < index) return;
         stop();
+        cancel();
         resolve();
       });
     });
