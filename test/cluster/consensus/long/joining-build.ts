@@ -5,7 +5,7 @@ import { Admission } from '#cluster/consensus/admission.ts';
 import type { MembershipChanged } from '#cluster/consensus-port.ts';
 import type { Build } from '#cluster/features.ts';
 import { adminService } from '#cluster/transport/services.ts';
-import { freePort, until, WorkerGroup } from './worker-group.ts';
+import { freePort, until, WorkerGroup } from '../worker-group.ts';
 
 // Who asks by itself to be taken in, and lacks what the cluster uses (ha.md 16 rule 2).
 

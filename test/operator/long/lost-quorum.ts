@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { conditionOf } from '../../operator/api/conditions.ts';
-import type { ObservedMember } from '../../operator/api/observation.ts';
-import { survivorsOf } from '../../operator/reconcile/group/lost-quorum.ts';
-import { SimulatedWorld } from './sim/simulated-world.ts';
+import { conditionOf } from '../../../operator/api/conditions.ts';
+import type { ObservedMember } from '../../../operator/api/observation.ts';
+import { survivorsOf } from '../../../operator/reconcile/group/lost-quorum.ts';
+import { SimulatedWorld } from '../sim/simulated-world.ts';
 
 // A majority is lost for good, and a person gives it up (operator.md 8.13): by this incident's token only, and with nothing lost
 // that is still there.
