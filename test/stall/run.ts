@@ -54,6 +54,18 @@ const server = await startServer({
       }
     : {},
 });
+const figureNames = [
+  'turnMs',
+  'turnWallMs',
+  'collectionMs',
+  'healthMedianMs',
+  'healthP99Ms',
+  'healthMs',
+  'healthSlowCount',
+  'healthCount',
+  'totalMs',
+] as const;
+
 const stalls: Stall[] = [];
 let health = '';
 try {
@@ -134,31 +146,9 @@ async function ask(
   return `${answer.status} ${String(detail ?? error).slice(0, 90)}`;
 }
 
-function lineOf({
-  name,
-  turnMs,
-  turnWallMs,
-  collectionMs,
-  healthMedianMs,
-  healthP99Ms,
-  healthMs,
-  healthSlowCount,
-  healthCount,
-  totalMs,
-  outcome,
-}: Stall): string {
-  const figures = [
-    turnMs,
-    turnWallMs,
-    collectionMs,
-    healthMedianMs,
-    healthP99Ms,
-    healthMs,
-    healthSlowCount,
-    healthCount,
-    totalMs,
-  ].map((value) => value.toFixed(0).padStart(6));
-  return `${figures.join(' ')}  ${name.slice(0, 80)}  ${outcome}`;
+function lineOf(stall: Stall): string {
+  const figures = figureNames.map((name) => stall[name].toFixed(0).padStart(6));
+  return `${figures.join(' ')}  ${stall.name.slice(0, 80)}  ${stall.outcome}`;
 }
 
 stalls.sort((a, b) => b.turnMs - a.turnMs);
