@@ -162,7 +162,7 @@ export interface ConsensusCounts {
   /** Of own entries that are not committed yet. */
   readonly uncommittedBytes: number;
   /** Of the volume of the log, as it was last weighed. */
-  readonly logFreeBytes: number | undefined;
+  readonly logFreeBytes: number;
 }
 
 export interface PeerProgress {

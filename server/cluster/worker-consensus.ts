@@ -73,16 +73,14 @@ export class WorkerConsensus implements ConsensusPort {
       workerData: { consensus: options, logPort: port2, measures },
       transferList: [port2],
     });
-    const [first] = await new Promise<readonly FromWorker[]>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', reject);
-      logWorker.once('error', reject);
-    });
-    if (first?.kind !== 'status') {
+    const status = await Promise.race([
+      firstStatus(worker, listeners),
+      new Promise<never>((_, reject) => logWorker.once('error', reject)),
+    ]).catch(async (error: unknown) => {
       await Promise.all([worker.terminate(), logWorker.terminate()]);
-      throw new Error(first?.kind === 'broken' ? first.message : `unexpected ${first?.kind}`);
-    }
-    const started = new WorkerConsensus(options.self, worker, logWorker, first.status, listeners);
+      throw error;
+    });
+    const started = new WorkerConsensus(options.self, worker, logWorker, status, listeners);
     started.measures = measuresOver(measures);
     return started;
   }
@@ -301,4 +299,29 @@ export class WorkerConsensus implements ConsensusPort {
     for (const [id, resolve] of this.#waiting) if (!this.#proposals.has(id)) resolve('timeout');
     this.#waiting.clear();
   }
+}
+
+/** What it has to tell before, of its disk for instance, is told. @throws Error when it cannot start */
+function firstStatus(
+  worker: Worker,
+  listeners: WorkerConsensusListeners,
+): Promise<ConsensusStatus> {
+  return new Promise((resolve, reject) => {
+    const take = (messages: readonly FromWorker[]) => {
+      for (const message of messages) {
+        if (message.kind === 'log') {
+          listeners.log(message.level, message.text);
+          continue;
+        }
+        worker.off('message', take);
+        if (message.kind === 'status') resolve(message.status);
+        else
+          reject(
+            new Error(message.kind === 'broken' ? message.message : `unexpected ${message.kind}`),
+          );
+      }
+    };
+    worker.on('message', take);
+    worker.once('error', reject);
+  });
 }

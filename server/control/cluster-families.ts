@@ -140,9 +140,7 @@ function leadFamilies(counts: ConsensusCounts | undefined): readonly MetricFamil
       { name: 'ha_stepdowns', help: 'Times that this server ceased to lead, by reason' },
       stepDownReasons.map((reason) => [reason, stepDowns[reason] ?? 0]),
     ),
-    ...(logFreeBytes === undefined
-      ? []
-      : [gauge('ha_log_free_bytes', 'Free on the volume of the Raft log', logFreeBytes)]),
+    gauge('ha_log_free_bytes', 'Free on the volume of the Raft log', logFreeBytes),
   ];
 }
 

@@ -45,12 +45,13 @@ export class LogHealth {
   #state: LogState = 'OK';
   #restarts = 0;
   #restartedMs = 0;
-  #freeBytes: number | undefined;
+  #freeBytes = 0;
   #reportedMs: number | undefined;
   #failure: Error | undefined;
 
   constructor(port: LogHealthPort) {
     this.#port = port;
+    this.#weigh();
   }
 
   get state(): LogState {
@@ -96,8 +97,8 @@ export class LogHealth {
       );
   }
 
-  /** As it was last weighed; undefined: not yet. */
-  get freeBytes(): number | undefined {
+  /** Of the volume, as it was last weighed. */
+  get freeBytes(): number {
     return this.#freeBytes;
   }
 

@@ -12,7 +12,7 @@ export interface StatusParts {
   readonly raftState: RaftState;
   readonly logState: LogState;
   readonly lead: LeadLog;
-  readonly logFreeBytes: number | undefined;
+  readonly logFreeBytes: number;
   readonly peers: Peers;
   readonly isReachable: (id: PeerId) => boolean;
   readonly gaveUp: (id: PeerId) => string | undefined;

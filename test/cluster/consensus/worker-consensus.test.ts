@@ -151,6 +151,25 @@ test('who alone has a vote leads as soon as it starts, and waits for no election
   }
 });
 
+test('a start on a volume that is nearly full is one with a warning, and tells at once what is free', async () => {
+  const group = await WorkerGroup.start(0);
+  try {
+    group.ports.push(await freePort());
+    const told: string[] = [];
+    const options = { ...group.options(0, 1), freePercMin: 100, healthCheckMs: 1_000_000 };
+    const consensus = await WorkerConsensus.start(options, {
+      log: (level, text) => void told.push(`${level} ${text}`),
+    });
+    group.members.set(0, { consensus, applied: [], errors: [] });
+    const { logState, counts } = consensus.status();
+    assert.equal(logState, 'PRESSURE');
+    assert.ok((counts?.logFreeBytes ?? 0) > 0);
+    assert.match(told.join(), /^warn The volume of Raft storage has \d+ bytes free/);
+  } finally {
+    await group.close();
+  }
+});
+
 test('a server that stops takes nothing more, and its consensus goes on until it is closed', async () => {
   const group = await WorkerGroup.start(0);
   try {

@@ -62,6 +62,10 @@ test('restarts are bounded per incident; ten minutes of health end it', async ()
   assert.equal(health.state, 'GAVE_UP');
 });
 
+test('the volume is weighed once before the first look, as a scrape of that moment shows', () => {
+  assert.equal(fixture(10).health.freeBytes, 500);
+});
+
 test('little free space is pressure until it is back', async () => {
   const { disk, health, pass, told } = fixture(10);
   disk.available = 199;
