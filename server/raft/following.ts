@@ -67,7 +67,7 @@ export function onSnapshot(state: RaftState, message: Message): void {
     return;
   }
   log.restore(snapshot);
-  state.restoreConf(snapshot.index, snapshot.conf);
+  state.restoreConf(snapshot.confIndex, snapshot.conf);
   state.send('AppendResp', from, { index: snapshot.index, condition, context });
 }
 

@@ -48,7 +48,10 @@ export interface Message {
 export interface SnapshotMeta {
   readonly index: Index;
   readonly term: Term;
+  /** As of `index`. */
   readonly conf: ConfState;
+  /** Of the entry that made `conf`; 0: it is the first one. */
+  readonly confIndex: Index;
   /** Opaque to consensus: databases and where to get them. */
   readonly body: Uint8Array;
 }

@@ -23,7 +23,15 @@ import {
 } from './replication.ts';
 import { becomeFollower, forgetLeader } from './roles.ts';
 import { RaftState } from './state.ts';
-import type { ConfState, DropReason, HardState, Index, PeerId, Term } from './vocabulary.ts';
+import type {
+  ConfAt,
+  ConfState,
+  DropReason,
+  HardState,
+  Index,
+  PeerId,
+  Term,
+} from './vocabulary.ts';
 
 /** What may be asked of a node at any time; a copy. */
 export interface NodeStatus extends SoftState, HardState {
@@ -124,7 +132,7 @@ export class RaftNode {
   }
 
   /** As of an entry of the log, also of the one that a snapshot on its way is to replace; undefined: it is not known any more. */
-  confAt(index: Index): ConfState | undefined {
+  confAt(index: Index): ConfAt | undefined {
     return this.#state.confAt(index);
   }
 
@@ -342,8 +350,9 @@ export class RaftNode {
     const state = this.#state;
     if (index > state.log.applied) return 'not-applied';
     const term = state.log.term(index);
-    if (typeof term !== 'number' || index < (state.confHistory[0]?.index ?? 0)) return 'compacted';
-    return { index, term, conf: state.compactConfs(index) };
+    const compacted = state.log.snapshotMeta()?.index ?? 0;
+    if (typeof term !== 'number' || index < compacted) return 'compacted';
+    return { index, term, ...state.compactConfs(index) };
   }
 
   /** Its storage id is named by the configuration (ha.md 8.2). */

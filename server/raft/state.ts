@@ -7,7 +7,16 @@ import { Progress } from './progress.ts';
 import { voterSets } from './quorum.ts';
 import { ReadRounds } from './read-index.ts';
 import type { ReadState } from './ready.ts';
-import type { ConfState, Entry, Index, Member, PeerId, RaftRole, Term } from './vocabulary.ts';
+import type {
+  ConfAt,
+  ConfState,
+  Entry,
+  Index,
+  Member,
+  PeerId,
+  RaftRole,
+  Term,
+} from './vocabulary.ts';
 
 export interface PendingConf {
   readonly index: Index;
@@ -154,22 +163,24 @@ export class RaftState {
   restoreConf(index: Index, conf: ConfState): void {
     this.conf = conf;
     this.confIndex = index;
-    this.confHistory.push({ index, conf });
+    if (this.confHistory.at(-1)?.index !== index) this.confHistory.push({ index, conf });
     this.voterSets = voterSets(conf);
     this.pendingConfs = [];
   }
 
   /** Undefined: it is forgotten. */
-  confAt(index: Index): ConfState | undefined {
-    return this.confHistory.findLast((known) => known.index <= index)?.conf;
+  confAt(index: Index): ConfAt | undefined {
+    const known = this.confHistory.findLast((each) => each.index <= index);
+    return known && { conf: known.conf, confIndex: known.index };
   }
 
   /** As of an index that the log still tells of; what was before it is forgotten. */
-  compactConfs(index: Index): ConfState {
+  compactConfs(index: Index): ConfAt {
     const at = this.confHistory.findLastIndex((known) => known.index <= index);
     assert(at >= 0, 'the configuration at every index of the log is known');
     this.confHistory.splice(0, at);
-    return this.confHistory[0]?.conf ?? this.conf;
+    const [known] = this.confHistory;
+    return { conf: known?.conf ?? this.conf, confIndex: known?.index ?? this.confIndex };
   }
 
   /** I7 over all that is heard in a term. */

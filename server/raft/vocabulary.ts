@@ -50,6 +50,12 @@ export interface ConfState {
   readonly removed?: readonly RemovedMember[];
 }
 
+/** A configuration, and the index of the entry that made it; 0: the first one. */
+export interface ConfAt {
+  readonly conf: ConfState;
+  readonly confIndex: Index;
+}
+
 export interface RemovedMember {
   readonly id: PeerId;
   readonly storageId: string;

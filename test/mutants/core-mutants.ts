@@ -311,7 +311,25 @@ export const coreMutants: readonly Mutant[] = [
   {
     name: 'C4',
     says: 'a snapshot carries the newest configuration',
-    edits: [raft('node.ts', 'conf: state.compactConfs(index) }', 'conf: state.conf }')],
+    edits: [
+      raft(
+        'node.ts',
+        '...state.compactConfs(index) }',
+        '...state.compactConfs(index), conf: state.conf }',
+      ),
+    ],
+    finder: rules,
+  },
+  {
+    name: 'C4b',
+    says: 'a configuration is named by the snapshot that carries it',
+    edits: [
+      raft(
+        'node.ts',
+        '...state.compactConfs(index) }',
+        '...state.compactConfs(index), confIndex: index }',
+      ),
+    ],
     finder: rules,
   },
   {

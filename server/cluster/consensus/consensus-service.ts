@@ -422,12 +422,12 @@ export class ConsensusService {
     const held = this.#health.state === 'OK' ? fetched : [];
     const index = Math.min(wanted.index, ...awaited, ...held);
     const term = tail.term(index);
-    const conf = this.#driver?.confAt(index);
+    const asOf = this.#driver?.confAt(index);
     const known = tail.snapshotMeta();
-    if (typeof term !== 'number' || conf === undefined || index <= (known?.index ?? 0)) return;
+    if (typeof term !== 'number' || asOf === undefined || index <= (known?.index ?? 0)) return;
     const body = wanted.body ?? known?.body ?? new Uint8Array(0);
     await this.#store
-      .compactTo({ index, term, conf, body })
+      .compactTo({ index, term, ...asOf, body })
       .catch((error: Error) => this.#logFailed(error));
   }
 

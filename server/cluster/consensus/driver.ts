@@ -3,7 +3,7 @@ import type { ConfChange } from '#raft/membership.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { Message, SnapshotMeta } from '#raft/message.ts';
 import { type ConfProposal, type NodeStatus, RaftNode } from '#raft/node.ts';
-import type { ConfState, Entry, Index, PeerId } from '#raft/vocabulary.ts';
+import type { ConfAt, ConfState, Entry, Index, PeerId } from '#raft/vocabulary.ts';
 import { type Proposed, termOfEpoch } from '../consensus-port.ts';
 import type { LogStore } from '../log-store/log-store.ts';
 import { DiskJobs } from './disk-jobs.ts';
@@ -98,7 +98,7 @@ export class Driver {
     return this.#node.conf;
   }
 
-  confAt(index: Index): ConfState | undefined {
+  confAt(index: Index): ConfAt | undefined {
     return this.#node.confAt(index);
   }
 
@@ -111,7 +111,7 @@ export class Driver {
       log: store.tail,
       hardState: store.hardState,
       conf: meta?.conf ?? this.#base,
-      confIndex: meta?.index ?? 0,
+      confIndex: meta?.confIndex ?? 0,
       confEntries: store.confEntries,
       applied: meta?.index ?? 0,
       admitted: store.identity.admitted,

@@ -1,7 +1,7 @@
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { mkdirSync } from 'node:fs';
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { ConfState } from '#raft/vocabulary.ts';
+import type { ConfState, Index } from '#raft/vocabulary.ts';
 import type { FormationVote } from '../consensus/formation-vote.ts';
 import { readTextIfThere, replaceFileNow } from './log-disk.ts';
 
@@ -68,11 +68,14 @@ export function writeIdentity(directory: string, identity: Identity): void {
   replaceFileNow(directory, identityFile, JSON.stringify(identity));
 }
 
+/** Earlier builds wrote no index of the configuration: it counts from the snapshot on. */
+type StoredMeta = Omit<SnapshotMeta, 'body' | 'confIndex'> & { confIndex?: Index; body: string };
+
 export function readSnapshotMeta(directory: string): SnapshotMeta | undefined {
   const text = readTextIfThere(directory, snapshotFile);
   if (text === undefined) return undefined;
-  const { body, ...meta } = JSON.parse(text) as Omit<SnapshotMeta, 'body'> & { body: string };
-  return { ...meta, body: Buffer.from(body, 'base64') };
+  const { body, confIndex, ...meta } = JSON.parse(text) as StoredMeta;
+  return { ...meta, confIndex: confIndex ?? meta.index, body: Buffer.from(body, 'base64') };
 }
 
 export function writeSnapshotMeta(directory: string, meta: SnapshotMeta): void {

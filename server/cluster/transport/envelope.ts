@@ -264,17 +264,19 @@ function decodeEntry(bytes: Uint8Array): Entry {
   return { index, term, kind: named, data };
 }
 
-function encodeSnapshot({ index, term, conf, body }: SnapshotMeta): Buffer {
+/** Field 5 is the index of the configuration and one; none: it comes from an earlier build, and counts from the snapshot on. */
+function encodeSnapshot({ index, term, conf, confIndex, body }: SnapshotMeta): Buffer {
   return new ProtoWriter()
     .integer(1, index)
     .integer(2, term)
     .text(3, JSON.stringify(conf))
     .bytes(4, body)
+    .integer(5, confIndex + 1)
     .finish();
 }
 
 function decodeSnapshot(bytes: Uint8Array): SnapshotMeta {
-  let [index, term] = [0, 0];
+  let [index, term, confNumber] = [0, 0, 0];
   let conf = '';
   let body: Uint8Array = new Uint8Array(0);
   const reader = new ProtoReader(bytes);
@@ -283,9 +285,11 @@ function decodeSnapshot(bytes: Uint8Array): SnapshotMeta {
     else if (reader.field === 2) term = reader.integer();
     else if (reader.field === 3) conf = reader.text();
     else if (reader.field === 4) body = Uint8Array.from(reader.bytes());
+    else if (reader.field === 5) confNumber = reader.integer();
     else reader.skip();
   }
-  return { index, term, conf: parsed(conf), body };
+  const confIndex = confNumber > 0 ? confNumber - 1 : index;
+  return { index, term, conf: parsed(conf), confIndex, body };
 }
 
 function parsed(text: string): ConfState {

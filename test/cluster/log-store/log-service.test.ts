@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LogRequest, OpenedLog } from '#cluster/log-store/log-requests.ts';
 import { type Answer, LogService, type LogTrouble } from '#cluster/log-store/log-service.ts';
+import { readSnapshotMeta, writeSnapshotMeta } from '#cluster/log-store/raft-directory.ts';
 import { lockFileName } from '#platform/process-lock.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 
@@ -113,10 +114,20 @@ test('on a full disk entries are refused, votes are taken from the reserve, and 
   assert.ok('value' in opened);
   const found = opened.value as OpenedLog;
   assert.deepEqual([found.last, found.hardState], [last, hardState]);
-  const snapshot = { index: last, term: 1, conf: noConf, body: new Uint8Array(0) };
+  const snapshot = { index: last, term: 1, conf: noConf, confIndex: 0, body: new Uint8Array(0) };
   assert.ok(!('error' in ask({ kind: 'compact', snapshot, purgeTo: last })));
   assert.ok(!('error' in append(last + 1)));
   ask({ kind: 'close' });
 });
 
 const noConf = { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+
+test('a snapshot that an earlier build wrote names no index of its configuration: it counts from the snapshot on', (context) => {
+  const directory = mkdtempSync(join(tmpdir(), 'polyad-log-service-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const stored = { index: 9, term: 2, conf: noConf, body: new Uint8Array(0) };
+  writeSnapshotMeta(directory, { ...stored, confIndex: 4 });
+  assert.equal(readSnapshotMeta(directory)?.confIndex, 4);
+  writeFileSync(join(directory, 'snapshot.json'), JSON.stringify({ ...stored, body: '' }));
+  assert.equal(readSnapshotMeta(directory)?.confIndex, 9);
+});

@@ -85,3 +85,22 @@ test('entries cross a border between threads as they are', () => {
     { numRuns: 200 },
   );
 });
+
+test('a snapshot tells the index of its configuration; one of an earlier build counts from itself on', () => {
+  const conf = { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+  const read = (confIndex: number) => {
+    const snapshot = { index: 40, term: 3, conf, confIndex, body: Uint8Array.of(1, 2) };
+    const message = messageOf('Snapshot', names.fromPeer, names.toPeer, { snapshot });
+    const envelope = encodeEnvelope(names, [message]);
+    return new EnvelopeReader().read(envelope).messages[0]?.snapshot;
+  };
+  for (const confIndex of [0, 1, 7, 40]) {
+    const found = read(confIndex);
+    assert.deepEqual(
+      [found?.index, found?.term, found?.conf, found?.confIndex, [...(found?.body ?? [])]],
+      [40, 3, conf, confIndex, [1, 2]],
+    );
+  }
+  // Zero is written as nothing, which is what an earlier build wrote.
+  assert.equal(read(-1)?.confIndex, 40);
+});

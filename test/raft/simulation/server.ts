@@ -74,7 +74,7 @@ export class SimulatedServer {
       log: store.tail,
       hardState: store.hardState,
       conf: store.snapshot?.conf ?? this.#first,
-      confIndex: store.snapshot?.index ?? 0,
+      confIndex: store.snapshot?.confIndex ?? 0,
       confEntries: store.confEntries,
       // The driver hands out again what lies behind the snapshot; the state machine skips what it has.
       applied: store.snapshot?.index ?? 0,

@@ -390,6 +390,7 @@ export class Simulation {
       return entries;
     };
     yield* this.#ticksUntil(0, () => -missing(), 'convergence: every voter has what was committed');
+    this.#checkConfigurations();
   }
 
   #healServer(server: SimulatedServer): void {
@@ -425,6 +426,16 @@ export class Simulation {
   #appliedByAll(upTo: Index): number {
     const applied = this.servers.map(({ node }) => Math.min(upTo, node?.status().applied ?? 0));
     return applied.reduce((sum, index) => sum + index, 0);
+  }
+
+  /** A change of members names the configuration it is for, whichever server is asked. */
+  #checkConfigurations(): void {
+    const known = this.servers.flatMap(({ node }) => node?.status() ?? []);
+    const named = new Map(known.map(({ confIndex, conf }) => [confIndex, JSON.stringify(conf)]));
+    const texts = [...named.values()];
+    assert.equal(new Set(texts).size, texts.length, 'one configuration has one index');
+    for (const { confIndex, conf } of known)
+      assert.equal(JSON.stringify(conf), named.get(confIndex), 'one index has one configuration');
   }
 
   /** The newest configuration that any server knows to be committed. */

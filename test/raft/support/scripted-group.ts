@@ -116,7 +116,7 @@ export class ScriptedGroup {
       log: seat.log,
       hardState: seat.log.hardState,
       conf: meta?.conf ?? this.#first,
-      confIndex: meta?.index ?? 0,
+      confIndex: meta?.confIndex ?? 0,
       confEntries: seat.log.all().filter(({ kind }) => kind === 'conf'),
       applied: meta?.index ?? 0,
       admitted: seat.admitted,
@@ -211,6 +211,9 @@ export class ScriptedGroup {
       case 'status':
         this.#status(node);
         break;
+      case 'configuration':
+        this.#say(`${node.status().confIndex}: ${confText(node.conf)}`);
+        break;
       case 'log':
         this.#log(this.#seat(id));
         break;
@@ -248,7 +251,7 @@ export class ScriptedGroup {
   #compact(seat: Seat, index: number): void {
     const meta = this.#node(seat.id).compact(index);
     if (typeof meta === 'string') this.#say(`refused: ${meta}`);
-    else seat.log.compactTo(meta.index, meta.conf);
+    else seat.log.compactTo(meta);
   }
 
   #status(node: RaftNode): void {

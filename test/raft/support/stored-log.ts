@@ -1,7 +1,7 @@
 import type { LogView } from '#raft/log.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { AppendJob } from '#raft/ready.ts';
-import type { ConfState, Entry, HardState, Index, Term } from '#raft/vocabulary.ts';
+import type { Entry, HardState, Index, Term } from '#raft/vocabulary.ts';
 
 /** A log on a simulated disk: what was written since the last flush is lost at a crash. */
 export class StoredLog implements LogView {
@@ -54,13 +54,13 @@ export class StoredLog implements LogView {
     if (job.hardState !== undefined) this.hardState = job.hardState;
   }
 
-  compactTo(index: Index, conf: ConfState): void {
+  compactTo({ index, conf, confIndex }: Omit<SnapshotMeta, 'body'>): void {
     if (index <= this.#before.index) return;
     const term = this.term(index);
     if (typeof term !== 'number') throw new Error(`nothing at ${index}`);
     this.#entries = this.#entries.slice(index - this.#before.index);
     this.#before = { index, term };
-    this.#snapshot = { index, term, conf, body: new Uint8Array(0) };
+    this.#snapshot = { index, term, conf, confIndex, body: new Uint8Array(0) };
   }
 
   /** Another disk in its place. */
