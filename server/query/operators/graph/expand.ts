@@ -304,13 +304,14 @@ export class ExpandIntoOperator implements PhysicalOperator {
     const target = this.#target;
     this.#walked?.read(frame);
     const other = idOf(frame[to] as Value, toBareId);
-    source.moveTo(view, idOf(frame[from] as Value, fromBareId));
-    const count = this.#tabledCount(source, target, other);
+    const origin = idOf(frame[from] as Value, fromBareId);
+    const count = this.#tabledCount(source, target, { origin, other });
     if (count !== undefined) {
       if (!this.#namesEdges) this.#rowsLeft = count;
       // Edges stand in the lists alone, which are walked for what is linked.
       if (!this.#namesEdges || count === 0) return;
     }
+    source.moveTo(view, origin);
     target?.moveTo(view, other);
     const isReversed = target !== undefined && target.degree < source.degree;
     const end = isReversed ? target : source;
@@ -322,15 +323,21 @@ export class ExpandIntoOperator implements PhysicalOperator {
     end.walk(view);
   }
 
-  /** Undefined where no table says it; the target has been come to then. A statement that writes may change what tables say. */
-  #tabledCount(source: StepEnd, target: StepEnd | undefined, other: Rid): number | undefined {
+  /** Undefined where no table says it. A statement that writes may change what tables say. */
+  #tabledCount(
+    source: StepEnd,
+    target: StepEnd | undefined,
+    { origin, other }: { readonly origin: Rid; readonly other: Rid },
+  ): number | undefined {
     const { view, transaction } = this.#context as ExecutionContext;
-    const mayBeTabled = transaction === undefined && this.#canBeTabled;
-    const count = mayBeTabled ? source.countOf(view, other) : undefined;
+    if (transaction !== undefined || !this.#canBeTabled) return undefined;
+    // To come to an element costs its degree, more than the look into a table of the other end that most rows need.
+    if (target?.isTabledAt(other)) return target.countOf(view, origin);
+    source.moveTo(view, origin);
+    const count = source.countOf(view, other);
     if (count !== undefined) return count;
-    // Its degree costs more than a look into the table of the source, which is all that most rows need.
     target?.moveTo(view, other);
-    return mayBeTabled ? target?.countOf(view, source.element) : undefined;
+    return target?.countOf(view, origin);
   }
 
   close(): void {

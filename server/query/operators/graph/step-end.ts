@@ -43,6 +43,11 @@ export class StepEnd {
     this.degree = this.cursor.remainingSteps();
   }
 
+  /** Whether `countOf` has a table of this element at hand. */
+  isTabledAt(element: Rid): boolean {
+    return this.#isTabled && this.element === element;
+  }
+
   /** So many steps are walked for a row with this element. */
   spend(steps: number): void {
     this.#walkedSteps += steps;
