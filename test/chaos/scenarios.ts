@@ -89,7 +89,7 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
     shown('cluster/consensus/formation.test.ts')('one group at most'),
   ],
   B5: [catalog('a cluster begins with the databases of its source')],
-  D1: [shown('cluster/consensus/full-disk.test.ts')('a member whose disk is full')],
+  D1: [shown('cluster/consensus/long/full-disk.ts')('a member whose disk is full')],
   D2: [shown('cluster/replication/compaction.test.ts')('a full volume of the databases pauses')],
   D3: [shown('cluster/log-store/log-health.test.ts')('a slow disk is told of')],
   C1: [shown('cluster/replication/transactions.test.ts')('a refused batch is rolled back')],

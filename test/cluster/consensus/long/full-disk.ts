@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { smallDisk } from '../../support/small-disk.ts';
-import { until, WorkerGroup } from './worker-group.ts';
+import { smallDisk } from '../../../support/small-disk.ts';
+import { until, WorkerGroup } from '../worker-group.ts';
 
 test('a member whose disk is full keeps running without entries, the others go on, and it is back when there is room', async (context) => {
   const disk = smallDisk(context, 40 * 1024 * 1024);
