@@ -149,6 +149,8 @@ export interface ConsensusStatus {
   readonly electionCount: number;
   /** Milliseconds since the epoch; 0: none yet. */
   readonly lastElectionMs: number;
+  /** There is no leader, and every voter is pinned as a replica; absent in doubles of tests. */
+  readonly isNobodyAllowed?: boolean;
   /** Counted since the start; absent in doubles of tests. */
   readonly counts?: ConsensusCounts;
   /** On the leader, for the other members. */

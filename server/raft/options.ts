@@ -58,6 +58,8 @@ export interface RaftOptions {
   readonly applied: Index;
   /** False for a new or lost disk: such a node neither votes nor campaigns, and its answers do not count (ha.md 8.2). */
   readonly admitted: boolean;
+  /** Whether it may lead, by its own settings; the configuration may be older. Absent: the configuration says it. */
+  readonly canLead?: boolean;
   /** 0 to n - 1; asked only when a timeout is drawn. */
   readonly rand: (n: number) => number;
 }

@@ -107,7 +107,7 @@ export class RaftState {
   get isPromotable(): boolean {
     if (!this.isVoter || !this.admitted || this.isLogFailed || this.log.isRestoring) return false;
     if (this.isWithdrawn) return false;
-    return membersOf(this.conf).get(this.self)?.canLead !== false;
+    return this.options.canLead ?? membersOf(this.conf).get(this.self)?.canLead !== false;
   }
 
   /** Its no-op is committed and applied (ha.md 2.5 rule 9). */

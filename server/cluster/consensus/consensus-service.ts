@@ -27,6 +27,7 @@ import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt, tellOfLog } from './log-health.ts';
 import { MembershipDesk } from './membership-desk.ts';
+import { OwnRole, ownChangeMs } from './own-role.ts';
 import { Peers } from './peers.ts';
 import { type LeadLog, leadLogOf } from './lead-log.ts';
 import { type ConsensusMeasures, measuresOver } from './measures.ts';
@@ -67,6 +68,7 @@ export class ConsensusService {
   #published = '';
   #activeFeatures: readonly string[] = [];
   readonly #removed: RemovedMembers;
+  readonly #role: OwnRole;
   #stopCheck: Cancel = () => {};
 
   /** @throws Error about the directory or the port, for a person */
@@ -166,6 +168,15 @@ export class ConsensusService {
     });
     this.#doorkeeper = this.#makeDoorkeeper();
     this.#watch = this.#makeWatch();
+    this.#role = new OwnRole(options, {
+      timers: runtime.timers,
+      isRunning: () => this.#raftState === 'RUNNING',
+      status: () => this.#driver?.status(),
+      storageId: () => store.identity.storageId,
+      change: (change) => this.changeMembership(change, ownChangeMs, options),
+      ask: (id) => this.#askHello(id),
+      report: (text) => outbox.post({ kind: 'log', level: 'error', text }),
+    });
     this.#removed = new RemovedMembers(options.self, (id) => this.#cutOff(id));
     this.#allowlist = allowlistOf(options, {
       runtime,
@@ -184,8 +195,7 @@ export class ConsensusService {
       runtime: this.#runtime,
       identity: () => this.#store.identity,
       conf: () => this.#driver?.conf,
-      askMembers: async (id) =>
-        ((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello).members ?? [],
+      askMembers: async (id) => (await this.#askHello(id)).members ?? [],
       report: (text) => this.#outbox.post({ kind: 'log', level: 'error', text }),
     });
   }
@@ -223,7 +233,7 @@ export class ConsensusService {
         return new Set([...members, ...declared.map(({ id }) => id)].filter((id) => id !== self));
       },
       ask: (id, change) => {
-        const request = { change, timeoutMs: 25_000, isPassedOn: false, from: this.#hello() };
+        const request = { change, timeoutMs: ownChangeMs, isPassedOn: false, from: this.#hello() };
         return this.#peers.ask(id, 'ChangeMembership', request) as Promise<MembershipChanged>;
       },
       report: (text) => this.#outbox.post({ kind: 'log', level: 'error', text }),
@@ -264,6 +274,7 @@ export class ConsensusService {
       this.#driver.start();
       this.#watch.start();
       this.#publish();
+      void this.#role.watch();
       await this.#makeAdmission().seek();
     } catch (error) {
       this.#broken(error);
@@ -282,14 +293,17 @@ export class ConsensusService {
         : this.#options,
       runtime: this.#runtime,
       store: this.#store,
-      ask: async ({ id }) =>
-        this.#checked((await this.#peers.ask(id, 'Hello', this.#hello())) as Hello),
+      ask: async ({ id }) => this.#checked(await this.#askHello(id)),
       report: (level, text) => this.#outbox.post({ kind: 'log', level, text }),
       isClosed: () => this.#raftState === 'CLOSING',
     });
     if (found.kind === 'closed') return undefined;
     await this.#store.setIdentity(identityIn(found, this.#store.identity));
     return found.formation;
+  }
+
+  async #askHello(id: PeerId): Promise<Hello> {
+    return (await this.#peers.ask(id, 'Hello', this.#hello())) as Hello;
   }
 
   #checked(hello: Hello): Hello {
@@ -404,10 +418,7 @@ export class ConsensusService {
     this.#outbox.post({ kind: 'answer', id, outcome });
   }
 
-  /**
-   * The databases have everything up to the wanted index: the log may go, as far as nobody holds it. The core may hear of that
-   * index a moment later.
-   */
+  /** The databases have all up to the wanted index (the core may hear of it later): the log goes, as far as nobody holds it. */
   async #offer(): Promise<void> {
     const wanted = this.#wantedOffer;
     const status = this.#driver?.status();
@@ -526,6 +537,7 @@ export class ConsensusService {
       isReachable: (id) => this.#isReachable(id),
       gaveUp: (id) => this.#watch.gaveUp(id),
       self: this.#options.self,
+      isNobodyAllowed: this.#role.isNobodyAllowed,
     });
   }
 

@@ -115,6 +115,7 @@ export class Driver {
       confEntries: store.confEntries,
       applied: meta?.index ?? 0,
       admitted: store.identity.admitted,
+      canLead: options.canLead,
       rand: (n) => runtime.random.uint32() % n,
     });
   }

@@ -30,6 +30,8 @@ export interface Hello {
   readonly formation: Formation | undefined;
   /** Undefined: a build before it was told. */
   readonly build?: Build | undefined;
+  /** By its own settings; undefined: a build before it was told. */
+  readonly canLead?: boolean | undefined;
   /** Of one that belongs to no group yet. */
   readonly vote?: FormationVote | undefined;
 }
@@ -42,12 +44,12 @@ export function formationOf({ clusterId, firstConf }: Identity): Formation | und
 
 /** What a member says of itself. */
 export function helloOf({
-  options: { clusterName, self, build },
+  options: { clusterName, self, build, canLead },
   identity,
   lastIndex,
   status,
 }: {
-  readonly options: Pick<ConsensusOptions, 'clusterName' | 'self' | 'build'>;
+  readonly options: Pick<ConsensusOptions, 'clusterName' | 'self' | 'build' | 'canLead'>;
   readonly identity: Identity;
   readonly lastIndex: Index;
   readonly status: NodeStatus | undefined;
@@ -65,6 +67,7 @@ export function helloOf({
     members: status === undefined ? [] : [...membersOf(status.conf).keys()],
     formation: formationOf(identity),
     build,
+    canLead,
     vote: identity.formationVote,
   };
 }
@@ -182,6 +185,8 @@ function formedBy(
   if (options.startMode === 'join') return undefined;
   const present = new Map(heard.map(({ peer, storage }) => [peer, storage]));
   present.set(options.self, port.store.identity.storageId);
+  const pinned = new Set(heard.flatMap(({ peer, canLead }) => (canLead === false ? [peer] : [])));
+  if (!options.canLead) pinned.add(options.self);
   const isWhole = options.declared.every(({ id }) => present.has(id));
   const isMajority = present.size > options.declared.length / 2;
   if (!isWhole && !(isLate && isMajority) && options.startMode !== 'bootstrap') return undefined;
@@ -200,8 +205,8 @@ function formedBy(
       id,
       address,
       name,
-      priority,
-      canLead: id === options.self ? options.canLead : true,
+      priority: pinned.has(id) ? 0 : priority,
+      canLead: !pinned.has(id),
       storageId: present.get(id) ?? '',
       voter: true,
     }))
@@ -220,7 +225,7 @@ export function ownMember(
     id: self,
     address: own?.address ?? self.replace(/_(\d+)$/, ':$1'),
     name: own?.name ?? self,
-    priority: own?.priority ?? 0,
+    priority: canLead ? (own?.priority ?? 0) : 0,
     canLead,
     storageId,
     voter,

@@ -74,17 +74,21 @@ export class MembershipDesk {
         'index-mismatch',
         `the configuration index is ${confIndex}, not ${change.expectedIndex}`,
       );
-    const changed = await this.#carryOut(change, deadline);
+    const changed = await this.#carryOut(change, deadline, asker);
     // One of its steps may have been made before.
     if (changed.kind === 'no-leader' && this.#port.status().confIndex !== confIndex)
       return { kind: 'no-leader', mayBeDone: true };
     return changed;
   }
 
-  #carryOut(change: MembershipChange, deadline: number): Promise<MembershipChanged> {
+  #carryOut(
+    change: MembershipChange,
+    deadline: number,
+    asker: Asker | undefined,
+  ): Promise<MembershipChanged> {
     switch (change.kind) {
       case 'add':
-        return this.#add(change.member, deadline);
+        return this.#add(change.member, deadline, asker);
       case 'promote':
         return this.#unheard(change.ids) ?? this.#promote(change.ids, deadline);
       case 'remove':
@@ -116,9 +120,16 @@ export class MembershipDesk {
     if (ids.length > 0) this.#port.propose(this.#promotionOf(ids));
   }
 
-  async #add(member: Member, deadline: number): Promise<MembershipChanged> {
+  async #add(
+    member: Member,
+    deadline: number,
+    asker: Asker | undefined,
+  ): Promise<MembershipChanged> {
     const before = this.#known(member.id);
     if (before !== undefined && isOtherDisk(before, member)) return this.#replace(member, deadline);
+    // A person does not know the settings of that server.
+    if (before !== undefined && asker !== undefined && before.canLead !== member.canLead)
+      return this.#renew(member, deadline);
     if (before === undefined && this.#isBanned(member))
       return refused('guard', `${member.id} was removed; POST /cluster/peer adds it again`);
     const failed = await this.#take(
@@ -137,6 +148,23 @@ export class MembershipDesk {
     );
     if (failed !== undefined) return failed;
     return member.voter ? this.#promote([member.id], deadline) : this.#done(member.id);
+  }
+
+  /** Its settings say otherwise than before whether it may lead. */
+  async #renew({ id, canLead, priority }: Member, deadline: number): Promise<MembershipChanged> {
+    const failed = await this.#take(
+      {
+        isDone: () => this.#known(id)?.canLead === canLead,
+        next: () => {
+          const known = this.#known(id);
+          if (known === undefined) return refused('unknown-peer', `${id} is no member`);
+          const op = known.voter ? 'voter' : 'learner';
+          return { kind: 'simple', steps: [{ op, member: { ...known, canLead, priority } }] };
+        },
+      },
+      deadline,
+    );
+    return failed ?? this.#done(id);
   }
 
   /** The old incarnation goes and the new one comes in one change; who had a vote, or was to have one, gets it again. */

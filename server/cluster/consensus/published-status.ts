@@ -17,6 +17,7 @@ export interface StatusParts {
   readonly isReachable: (id: PeerId) => boolean;
   readonly gaveUp: (id: PeerId) => string | undefined;
   readonly self: PeerId;
+  readonly isNobodyAllowed: boolean;
 }
 
 const noConf = { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
@@ -33,6 +34,7 @@ export function statusOf({
   isReachable,
   gaveUp,
   self,
+  isNobodyAllowed,
 }: StatusParts): ConsensusStatus {
   const others = (node?.progress ?? []).filter(({ id }) => id !== self);
   return {
@@ -52,6 +54,7 @@ export function statusOf({
     lastTerm: node?.lastTerm ?? 0,
     configuration: node?.conf ?? identity.firstConf ?? noConf,
     configurationIndex: node?.confIndex ?? 0,
+    isNobodyAllowed,
     electionCount: lead.electionCount,
     lastElectionMs: lead.lastElectionMs,
     counts: {

@@ -73,7 +73,7 @@ function entriesOf(
   const alone: ConfChange = {
     kind: 'simple',
     steps: [
-      { op: 'voter', member: { ...known, storageId, canLead: true, voter: true } },
+      { op: 'voter', member: { ...known, storageId, canLead: options.canLead, voter: true } },
       ...others.map((id) => ({ op: 'remove', id }) as const),
     ],
   };

@@ -105,12 +105,16 @@ function noLeader(input: AlertInput): ClusterAlert | undefined {
   if (status.leader !== undefined || leaderlessSinceMs === undefined) return undefined;
   const ms = Math.round(nowMs - leaderlessSinceMs);
   if (ms <= electionTimeoutMsMax) return undefined;
+  const why = status.isNobodyAllowed === true ? ': every voter is pinned as a replica' : '';
   return {
     id: 'no-leader',
     severity: 'critical',
     title: 'No leader',
-    message: `No leader has been known for ${ms} ms; writes and linearizable reads are refused`,
-    recommendation: 'Check that a majority of the members runs and that they reach each other',
+    message: `No leader has been known for ${ms} ms${why}; writes and linearizable reads are refused`,
+    recommendation:
+      why === ''
+        ? 'Check that a majority of the members runs and that they reach each other'
+        : 'Set service.ha.serverRole to any on one of the voters and restart it',
     details: { leaderlessMs: ms },
   };
 }

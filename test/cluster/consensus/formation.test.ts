@@ -66,7 +66,8 @@ function connect({ declared, links }: Trial, isThere: (from: string, to: string)
 }
 
 function helloFrom({ id, identity }: Server): Hello {
-  const options = { clusterName: 'c', self: id, build: { version: '1', features: [] } };
+  const build = { version: '1', features: [] };
+  const options = { clusterName: 'c', self: id, build, canLead: true };
   return helloOf({ options, identity, lastIndex: 0, status: undefined });
 }
 

@@ -92,6 +92,31 @@ function memberOf(id: string): Member {
   return { id, address: `${id}:1`, priority: 0, canLead: true, storageId: id, voter: true };
 }
 
+test('what a member says of leading goes into the configuration, and what a person says of it does not', async () => {
+  const leader = new Leader(['a', 'b']);
+  leader.conf = { ...leader.conf, learners: [{ ...memberOf('c'), voter: false }] };
+  const asked = (id: string, canLead: boolean, voter: boolean, asker?: object) => {
+    const member = { ...memberOf(id), canLead, voter, priority: canLead ? 7 : 0 };
+    return leader.desk().change({ kind: 'add', member }, 1000, asker);
+  };
+  const known = (id: string) => {
+    const { voters, learners } = leader.conf;
+    const member = [...voters, ...learners].find((one) => one.id === id);
+    return [member?.voter, member?.canLead, member?.priority];
+  };
+  assert.equal((await asked('b', false, true)).kind, 'done');
+  assert.deepEqual(known('b'), [true, true, 0], 'a person');
+  assert.equal((await asked('b', false, true, {})).kind, 'done');
+  assert.deepEqual(known('b'), [true, false, 0]);
+  await asked('c', false, false, {});
+  assert.deepEqual(known('c'), [false, false, 0], 'it does not vote for that');
+  assert.deepEqual(leader.made, ['voter b', 'learner c']);
+  await asked('b', false, true, {});
+  assert.equal(leader.made.length, 2, 'it is as it was');
+  await asked('b', true, true, {});
+  assert.deepEqual(known('b'), [true, true, 7]);
+});
+
 test('who is added learns first and is promoted when it has caught up', async () => {
   const leader = new Leader(['a', 'b', 'c']);
   const answer = await leader.change({ kind: 'add', member: memberOf('d') });

@@ -132,6 +132,14 @@ const cases: readonly (readonly [id: string, severity: string, change: Partial<A
       leaderlessSinceMs: nowMs - 5001,
     },
   ],
+  [
+    'no-leader',
+    'critical',
+    {
+      ...withStatus({ leader: undefined, progress: [], isNobodyAllowed: true }),
+      leaderlessSinceMs: nowMs - 5001,
+    },
+  ],
   ['quorum-at-risk', 'warning', withStatus({ progress: [progress('b'), silent] })],
   ['lagging-followers', 'warning', withHealth({ status: 'FALLING_BEHIND' })],
   [

@@ -28,10 +28,11 @@ export class ScriptedGroup {
   readonly #limits: RaftLimits;
   readonly #first: ConfState;
   readonly #members = new Map<PeerId, Member>();
+  readonly #canLead = new Map<PeerId, boolean>();
   #network: Message[] = [];
   #trace: string[] = [];
 
-  /** Options: size, learners, spares, empty (not admitted), priority=2:5, follows=3 (cannot lead), pre-vote=off, check-quorum=off, and limits by name. */
+  /** Options: size, learners, spares, empty (not admitted), priority=2:5, follows=3 (cannot lead), pinned=3, free=2 (their own settings), pre-vote=off, check-quorum=off, and limits by name. */
   constructor(options: ReadonlyMap<string, string>) {
     const count = (name: string) => Number(options.get(name) ?? 0);
     const [voters, learners, spares] = [count('size') || 3, count('learners'), count('spares')];
@@ -49,6 +50,8 @@ export class ScriptedGroup {
         voter: i <= voters,
       });
     }
+    for (const id of options.get('pinned')?.split(',') ?? []) this.#canLead.set(id, false);
+    for (const id of options.get('free')?.split(',') ?? []) this.#canLead.set(id, true);
     const all = [...this.#members.values()];
     this.#first = {
       voters: all.slice(0, voters),
@@ -108,6 +111,7 @@ export class ScriptedGroup {
   #start(id: PeerId): void {
     const seat = this.#seat(id);
     const meta = seat.log.snapshotMeta();
+    const canLead = this.#canLead.get(id);
     seat.writes = [];
     seat.applies = [];
     seat.node = new RaftNode({
@@ -120,6 +124,7 @@ export class ScriptedGroup {
       confEntries: seat.log.all().filter(({ kind }) => kind === 'conf'),
       applied: meta?.index ?? 0,
       admitted: seat.admitted,
+      ...(canLead === undefined ? undefined : { canLead }),
       rand: () => 0,
     });
   }
