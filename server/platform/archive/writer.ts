@@ -29,10 +29,10 @@ export interface ArchiveWriting {
   /** 0 (stored) to 9. */
   readonly compressionLevel: number;
   /** Makes the last entry from what the entries before turned out to be. */
-  readonly manifest: (files: readonly ArchivedFile[]) => {
+  readonly manifest: (files: readonly ArchivedFile[]) => Promise<{
     readonly name: string;
     readonly content: string;
-  };
+  }>;
   readonly signal: AbortSignal;
   /** Called with each piece that was read; the next is read when it resolves. */
   readonly onRead: (bytes: number) => void | Promise<void>;
@@ -70,7 +70,7 @@ export async function writeArchive(writing: ArchiveWriting): Promise<number> {
       }
       done.push({ name: file.name, size: file.sizeBytes, sha256: await digest });
     }
-    const manifest = writing.manifest(done);
+    const manifest = await writing.manifest(done);
     archive.addBuffer(Buffer.from(manifest.content), manifest.name, { mode: 0o100600 });
     archive.end();
     await Promise.race([written, failed]);

@@ -10,6 +10,7 @@ import { type ArchivedFile, writeArchive } from '#platform/archive/writer.ts';
 import { ratioFloorBytes, readArchive } from '#platform/archive/reader.ts';
 import { encryptFile } from '#platform/archive/file-cipher.ts';
 import type { StorageEngine } from '#storage/engine.ts';
+import type { EnvironmentFacts } from '#storage/environment/check.ts';
 import type { ProgressReporter } from '../../progress/progress-registry.ts';
 import { archiveLimits, dataFileName, manifestName } from './archive.ts';
 import type { BackupManifest } from './manifest.ts';
@@ -82,11 +83,12 @@ export interface BackupSizes {
 
 /** What stands in the directory while an archive is being made starts with this. */
 export const temporaryPrefix = '.backup-tmp-';
-export const backupStepCount = 4;
+export const backupStepCount = 3;
 
 /**
- * Writes an archive of the state of this moment, while statements go on: a compacted copy of the environment, read from end
- * to end, packed, unpacked again and compared. The archive appears under its name when it is whole and on the disk.
+ * Writes an archive of the state of this moment, while statements go on: a compacted copy of the environment is read from end
+ * to end by another process while it is packed, unpacked again and compared. The archive appears under its name when the copy
+ * is sound and the archive is whole and on the disk.
  *
  * Needs room for the copy and the archive in the directory.
  * @returns how large the archive is
@@ -127,25 +129,20 @@ async function makeArchive(
     throw error;
   }
   reporter.check();
-  reporter.step('checking the copy', undefined);
-  const { applied } = await checkEnvironmentApart(copy, signal);
   const data = join(copy, dataFileName);
   const { size } = await stat(data);
-  const packed = join(work, 'archive.zip');
-  const about = { data, size, packed, lastTxId: applied.txId };
-  let files = await pack(job, about, options.compressionLevel);
-  if (await isTooDense(job, packed, size)) {
-    // Restoring must not take our own archive for a bomb.
-    await rm(packed);
-    files = await pack(job, about, 0);
-  }
+  const archive = join(work, 'archive.zip');
+  const files = await beside(reporter.signal, (given) => {
+    const facts = checkEnvironmentApart(copy, given);
+    return [facts, packed(job, { data, size, archive, facts, signal: given })];
+  });
   await rm(data);
   reporter.step('verifying', size);
-  await requireSame(job, packed, files);
-  if (options.passphrase === undefined) return { finished: packed, databaseBytes: size };
+  await requireSame(job, archive, files);
+  if (options.passphrase === undefined) return { finished: archive, databaseBytes: size };
   const encrypted = join(work, 'archive.encrypted');
   const { passphrase } = options;
-  await encryptFile({ from: packed, to: encrypted, passphrase, signal });
+  await encryptFile({ from: archive, to: encrypted, passphrase, signal });
   return { finished: encrypted, databaseBytes: size };
 }
 
@@ -163,35 +160,67 @@ async function abandonable(copying: Promise<void>, signal: AbortSignal): Promise
   });
 }
 
+/** Two works at the same time; the first one that fails ends the other and is the reason. @returns what the second one gives */
+async function beside<T>(
+  signal: AbortSignal,
+  works: (signal: AbortSignal) => readonly [Promise<unknown>, Promise<T>],
+): Promise<T> {
+  const failed = new AbortController();
+  const all = works(AbortSignal.any([signal, failed.signal]));
+  try {
+    return (await Promise.all(all))[1];
+  } catch (error) {
+    failed.abort(error);
+    await Promise.allSettled(all);
+    throw error;
+  }
+}
+
+interface Packing {
+  readonly data: string;
+  readonly size: number;
+  readonly archive: string;
+  /** Of the copy, once it has been read. */
+  readonly facts: Promise<EnvironmentFacts>;
+  readonly signal: AbortSignal;
+}
+
+async function packed(job: BackupJob, packing: Packing): Promise<readonly ArchivedFile[]> {
+  const files = await pack(job, packing, job.options.compressionLevel);
+  if (!(await isTooDense(job, packing.archive, packing.size))) return files;
+  // Restoring must not take our own archive for a bomb.
+  await rm(packing.archive);
+  return await pack(job, packing, 0);
+}
+
 async function pack(
   { database, reporter, runtime, options }: BackupJob,
-  about: { data: string; size: number; packed: string; lastTxId: number },
+  { data, size, archive, facts, signal }: Packing,
   compressionLevel: number,
 ): Promise<readonly ArchivedFile[]> {
   const { clock, timers } = runtime;
-  const { data, size, packed, lastTxId } = about;
   reporter.step('packing', size);
   let written: readonly ArchivedFile[] = [];
   let readBytes = 0;
   const startMs = clock.monotonicMs();
   await writeArchive({
-    path: packed,
+    path: archive,
     files: [{ name: dataFileName, path: data, sizeBytes: size }],
     compressionLevel,
-    manifest: (files) => {
+    manifest: async (files) => {
       written = files;
       const manifest: BackupManifest = {
         format: 'service-backup',
         version: 1,
         database,
         createdAt: clock.now(),
-        lastTxId,
+        lastTxId: (await facts).applied.txId,
         engine: 'lmdb',
         files,
       };
       return { name: manifestName, content: `${JSON.stringify(manifest, undefined, 2)}\n` };
     },
-    signal: reporter.signal,
+    signal,
     onRead: async (bytes) => {
       reporter.check();
       reporter.advance(bytes);
