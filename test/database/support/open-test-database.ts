@@ -80,6 +80,8 @@ export interface TestDatabaseOptions {
   /** Another program of reader threads. */
   readonly readerScript?: URL;
   readonly users?: UserChanges;
+  /** Stays when it is closed, and may hold databases already. */
+  readonly directory?: string;
   /** The database is a member of a cluster. */
   readonly cluster?: TestCluster;
 }
@@ -107,9 +109,9 @@ const defaults = {
   readerScript: new URL('../../../server/plan/reader-thread.ts', import.meta.url),
 } as const;
 
-/** Opens the database `test` on an empty directory, which `close` deletes. */
+/** Opens the database `test`, on an empty directory that `close` deletes unless one is given. */
 export async function openTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const directory = mkdtempSync(join(tmpdir(), 'polyad-test-'));
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'polyad-test-'));
   const start = async () => {
     const made = makeDatabases({
       ...defaults,
@@ -123,7 +125,7 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     return made;
   };
   let made = await start();
-  await (options.cluster ?? made.databases).create('test');
+  if (!made.databases.exists('test')) await (options.cluster ?? made.databases).create('test');
 
   const stream: TestDatabase['stream'] = (
     text,
@@ -190,7 +192,7 @@ export async function openTestDatabase(options: TestDatabaseOptions = {}): Promi
     close: async () => {
       await options.cluster?.end();
       await made.databases.shutdown();
-      rmSync(directory, { recursive: true, force: true });
+      if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
     },
   };
   return test;
