@@ -80,6 +80,12 @@ export class ClusterVerify {
     };
   }
 
+  /** Its copy here is being fetched: there is nothing yet to compare the others with. */
+  isInstalling(database: string): boolean {
+    const found = this.#options.view.databases().find(({ name }) => name === database);
+    return found?.status === 'INSTALLING';
+  }
+
   /** Compares, and has those that differ fetch the database anew (ha.md 5.11). The leader does it. */
   async align(database: string, user: string): Promise<Json> {
     const { peers, overallStatus, index } = await this.compare(database);

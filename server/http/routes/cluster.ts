@@ -314,7 +314,15 @@ export const cluster: Resource = (scope, { door }, done) => {
       const database = databaseName(exchange);
       if (!door.databases.exists(database))
         throw new HttpRefusal({ status: 404, error: `Database '${database}' does not exist` });
-      if (!isAskedByServer) return { result: await verify.compare(database) };
+      if (!isAskedByServer) {
+        // ha.md 11.3, unlike other requests to it, which are 503.
+        if (verify.isInstalling(database))
+          throw new HttpRefusal({
+            status: 409,
+            error: `Database '${database}' is being installed on this server`,
+          });
+        return { result: await verify.compare(database) };
+      }
       // Parameters of servers; people have none.
       const { mark, verifyId } = partQuery.read(exchange.queryString);
       if (mark) return await verify.mark(database);

@@ -460,30 +460,6 @@ test('a new member that does not get the users of the cluster in time is told of
   assert.equal((await cluster.door(0).ask('POST', 'cluster/peer', { body })).status, 200);
 });
 
-test('align database compares, and has the members that differ fetch it anew', async (context) => {
-  const cluster = await startCluster(context);
-  const fetched: string[] = [];
-  for (const [place, server] of cluster.servers.entries()) {
-    const name = 'Person_0.bucket';
-    const files = [{ name, checksum: place === 2 ? 'other' : 'same', size: 1, type: 'bucket' }];
-    server.verifier = {
-      mark: async () => ({ verifyId: 'v', index: 5 }),
-      result: () => ({ database: 'school', index: 5, files }),
-    };
-    server.resync = async (database) => void fetched.push(`${server.serverName} ${database}`);
-  }
-  const body = { command: 'align database school' };
-  const answer = await cluster.door(1).ask('POST', 'server', { body });
-  assert.equal(answer.status, 200, answer.text);
-  assert.deepEqual(fetched, ['Service_2 school']);
-  const servers = answer.body['servers'] as { peerId: string; status: string }[];
-  assert.deepEqual(
-    servers.map(({ status }) => status),
-    ['CONSISTENT', 'RESYNC_STARTED'],
-  );
-  assert.equal(answer.body['overallStatus'], 'INCONSISTENCY_DETECTED');
-});
-
 test('declared ports of other doors are shown, and withheld when two servers share them', async (context) => {
   const cluster = await startCluster(context);
   cluster.declared = cluster.declared.map((peer, place) => ({
