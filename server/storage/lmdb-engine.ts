@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
+import { inTurns, toEnd } from '#core/pausing-work.ts';
 import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import { BlockBuilder } from './commit/block-builder.ts';
 import type { BulkWriter } from './bulk/writer.ts';
@@ -38,7 +39,7 @@ import {
 } from './format/features.ts';
 import { ShapeRegistry } from './format/shape.ts';
 import { StateReader } from './read/state-reader.ts';
-import { diskIsFull, hasSpace, isClosed, isDiskFull, storageFailed } from './storage-failure.ts';
+import { diskIsFull, failureOf, hasSpace, isClosed, isDiskFull } from './storage-failure.ts';
 import { type LmdbEngineOptions, readersMax } from './lmdb-options.ts';
 import { openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
 import { carryOut, requireSpaceFor, type Write, writeBatch } from './checkpoint/write-batch.ts';
@@ -144,9 +145,23 @@ export class LmdbEngine implements StorageEngine {
       flushSeconds: options.flushSeconds,
     });
     this.#replay();
+    const beside = {
+      timers: options.timers,
+      commit: (prepare: Unit['prepare']) => this.#enqueue(prepare, 'alone'),
+      mayRun: () => !this.#isClosing && this.#failure === undefined,
+    };
+    this.#folds = new EntryFolds({
+      ...beside,
+      besideChunks: this.#state.besideChunks,
+      countBeside: (index) => this.#readers.countBeside(index),
+      countMin: options.foldedMin,
+      entryCount: (index) => this.#state.entryCount(this.#readers.newest, index),
+      appliedIndex: () => this.#applied.index,
+    });
     this.#checkpointer = new Checkpointer({
       subs,
       readers: this.#readers,
+      folds: this.#folds,
       timers: options.timers,
       clock: options.clock,
       appliedIndex: () => this.#applied.index,
@@ -156,17 +171,6 @@ export class LmdbEngine implements StorageEngine {
         this.#log.checkpointed(index);
       },
       failed: (error) => this.#fail(error, []),
-    });
-    const beside = {
-      timers: options.timers,
-      commit: (prepare: Unit['prepare']) => this.#enqueue(prepare, 'alone'),
-      mayRun: () => !this.#isClosing && this.#failure === undefined,
-    };
-    this.#folds = new EntryFolds({
-      ...beside,
-      singles: this.#state.singles,
-      entryCount: (index) => this.#state.entryCount(this.#readers.newest, index),
-      appliedIndex: () => this.#applied.index,
     });
     this.#merges = new EdgeRunMerges({ ...beside, edgeRuns: () => this.#readers.newest.edgeRuns });
     use.opened(options.timers);
@@ -215,10 +219,11 @@ export class LmdbEngine implements StorageEngine {
     const commit = new CommitBuilder(this.#readers.newest, this.#context);
     for (const record of records) commit.apply(entryOf(record));
     const writes = commit.finish();
+    const all = [...writes, ...toEnd(commit.entries.segmentWrites())];
     try {
-      requireSpaceFor(this.#subs, writes);
+      requireSpaceFor(this.#subs, all);
       this.#subs.root.transactionSync(() => {
-        for (const write of writes) carryOut(write);
+        for (const write of all) carryOut(write);
       });
     } catch (error) {
       this.#showOnly(commit, writes, error);
@@ -232,11 +237,9 @@ export class LmdbEngine implements StorageEngine {
   /** A full disk keeps nobody from reading: what the log holds stands in the overlay until there is space. */
   #showOnly(commit: CommitBuilder, writes: readonly Write[], error: unknown): void {
     const { directory } = this.#options;
-    if (!isDiskFull(error, directory)) throw failureOf(error, directory);
-    const { layer } = this.#readers;
-    const { scratch } = this.#readers.newest.window;
+    if (!isDiskFull(error, directory)) throw failureOf(error, directory, environmentFileName);
     const { index } = commit.position ?? this.#applied;
-    for (const write of writes) layer.put(write, scratch, index, -1 as LogIndex);
+    this.#readers.fill(writes, commit.entries.pending, index);
     this.#publish(commit);
     this.#readers.advance(this.#applied.index);
   }
@@ -407,10 +410,7 @@ export class LmdbEngine implements StorageEngine {
       const writes = early ?? commit.finish();
       if (written !== undefined) await written;
       const { index } = commit.position ?? this.#applied;
-      const heldIndex = this.#readers.heldIndex;
-      const { layer } = this.#readers;
-      const { scratch } = this.#readers.newest.window;
-      for (const write of writes) layer.put(write, scratch, index, heldIndex);
+      this.#readers.fill(writes, commit.entries.pending, index);
       this.#publish(commit);
       this.#readers.advance(this.#applied.index);
       this.#checkpointer.changed();
@@ -422,8 +422,9 @@ export class LmdbEngine implements StorageEngine {
     await this.#checkpointer.all();
     if (this.#failure !== undefined) throw this.#failure;
     const commit = await this.#prepare(group);
-    const writes = commit.finish();
-    const { packed } = commit;
+    const { entries, packed } = commit;
+    const segments = await inTurns(entries.segmentWrites(), this.#options.timers);
+    const writes = [...commit.finish(), ...segments];
     if (writes.length > 0 || packed.chunkRuns.length > 0) {
       await writeBatch(this.#subs, writes, this.#options.timers, packed);
       this.#lmdbCommits += 1;
@@ -440,7 +441,7 @@ export class LmdbEngine implements StorageEngine {
   #resolve(group: readonly Unit[], commit: CommitBuilder): void {
     for (const unit of group) unit.resolve();
     if (commit.deletions.length > 0) this.#startDeletions();
-    if (commit.entries.singles.size > 0) this.#folds.check();
+    if (commit.entries.chunked.size > 0) this.#folds.check();
   }
 
   /** Builds the group's commit. A unit that meets damaged data fails alone: it is taken out and the rest is built again. */
@@ -476,7 +477,7 @@ export class LmdbEngine implements StorageEngine {
    */
   #fail(error: unknown, group: readonly Unit[]): void {
     const { directory } = this.#options;
-    const failure = this.#failure ?? failureOf(error, directory);
+    const failure = this.#failure ?? failureOf(error, directory, environmentFileName);
     if (this.#failure === undefined) this.#mayMend = isDiskFull(error, directory);
     this.#failure = failure;
     for (const unit of group) unit.reject(failure);
@@ -592,8 +593,3 @@ export class LmdbEngine implements StorageEngine {
 }
 
 const noPayload = new Uint8Array(0);
-
-function failureOf(error: unknown, directory: string): DatabaseError {
-  if (error instanceof DatabaseError && error.code === 'Internal') return error;
-  return storageFailed(error, directory, join(directory, environmentFileName));
-}

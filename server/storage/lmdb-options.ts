@@ -23,6 +23,8 @@ export interface LmdbEngineOptions {
   readonly mapSizeBytes?: number;
   /** `service.storage.maxReaders`; default 1024. */
   readonly readersMax?: number;
+  /** Changes beside the chunks of an index from which on checkpoints bring them in; default 1,048,576. */
+  readonly foldedMin?: number;
   /** `service.maxRecordSize`; default 64 MiB. */
   readonly recordBytesMax?: () => number;
 }

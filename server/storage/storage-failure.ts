@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseError } from '#core/errors.ts';
 
 // What went wrong while something was written, and whether it may be tried again. A full disk is no damage: what could not be
@@ -47,6 +47,12 @@ function freeBytes(directory: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** For a change of a database that met an error. @param fileName of what could not be written */
+export function failureOf(error: unknown, directory: string, fileName: string): DatabaseError {
+  if (error instanceof DatabaseError && error.code === 'Internal') return error;
+  return storageFailed(error, directory, join(directory, fileName));
 }
 
 /** For the change that met the failure. @param path of the file that could not be written */

@@ -158,16 +158,21 @@ const filler = 'x'.repeat(3000);
 test('entries in chunks are those of the rows after commits, large commits, compactions and reopening', async (context) => {
   const random = randomFrom(1);
   const directory = temporaryDirectory(context);
-  let engine = openEngine(directory, { deriver });
+  // So few that checkpoints bring them into chunks as well.
+  const options = { deriver, foldedMin: 900 };
+  let engine = openEngine(directory, options);
   let log = new Log(engine);
   const held: { snapshot: StorageSnapshot; entries: string[] }[] = [];
   const change = (at: number, extra: string) =>
     random(5) === 0
       ? { op: 'delete-row' as const, rid: person(at) }
       : put(engine, person(at), { text: textOf(random), filler: extra });
-  for (let step = 0; step < 40; step += 1) {
-    const kind = random(12);
-    if (kind < 7) await log.commit(change(random(500), ''), change(500 + random(500), ''));
+  for (let step = 0; step < 60; step += 1) {
+    const kind = random(26);
+    if (kind >= 12) {
+      for (let n = 0; n < 10; n += 1) await log.commit(change(random(1000), ''));
+      if (kind < 20) await engine.checkpoint();
+    } else if (kind < 7) await log.commit(change(random(500), ''), change(500 + random(500), ''));
     else if (kind < 9)
       await log.commit(...Array.from({ length: 600 }, (_, at) => change(at, filler)));
     else if (kind < 11) await engine.compactEntries(words.id);
@@ -180,7 +185,7 @@ test('entries in chunks are those of the rows after commits, large commits, comp
         snapshot[Symbol.dispose]();
       }
       await engine.close();
-      engine = openEngine(directory, { deriver });
+      engine = openEngine(directory, options);
       log = new Log(engine);
     }
     using snapshot = engine.snapshot();
@@ -229,7 +234,10 @@ test('many single entries go into chunks once nobody commits', async (context) =
   assert.equal(count(before, words.id), 80_000);
   requireEqual(after250);
   const stored = after250.meta(formatEntryName) as Uint8Array;
-  assert.deepEqual(decodeFormat(stored, ''), { storage: 2, features: ['entryChunks'] });
+  assert.deepEqual(decodeFormat(stored, ''), {
+    storage: 2,
+    features: ['entryChunks', 'entrySegments'],
+  });
   for (const snapshot of [before, after250]) snapshot[Symbol.dispose]();
   await engine.close();
 });

@@ -112,9 +112,53 @@ test('full-text indexes made before there were chunks are read and changed as th
     await database.run('REBUILD INDEX `Note[title,body]`');
     assert.deepEqual(await Promise.all(queries.map(found)), before);
     assert.equal(await errors(), 0);
-    const features = ['entryChunks'];
+    const features = ['entryChunks', 'entrySegments'];
     assert.deepEqual(await storedFormat(database), { storage: 2, features });
     assert.deepEqual(await Promise.all(queries.map(found)), before);
+  } finally {
+    await database.close();
+  }
+});
+
+// Thirty notes in chunks, ten that came later and marks of what is gone beside them in single entries.
+const singleTexts = new URL('./fixtures/full-text-2.mdb.gz', import.meta.url);
+
+test('single entries beside chunks, as there were before segments, are read, changed and brought in', async () => {
+  const database = await openTestDatabase();
+  const search = (query: string) =>
+    database.print('SELECT n FROM Note WHERE search_index("Note[title,body]", :query) ORDER BY n', {
+      query,
+    });
+  const scan = (condition: string) =>
+    database.print(`SELECT n FROM Note WHERE ${condition} ORDER BY n`);
+  const requireEqual = async () => {
+    assert.equal(await search('+sea'), await scan("title + ' ' + body LIKE '%sea%'"));
+    assert.equal(await search('title:number'), await scan("title LIKE '%number%'"));
+    assert.equal(await search('stone*'), await scan("title + ' ' + body LIKE '%stone%'"));
+    const [checked] = await database.run('CHECK DATABASE');
+    assert.equal(checked?.['totalErrors'] ?? 0, 0);
+  };
+  try {
+    await database.reopen(() =>
+      writeFileSync(
+        join(database.directory, 'test', 'data.mdb'),
+        gunzipSync(readFileSync(singleTexts)),
+      ),
+    );
+    assert.equal(await search('new'), '{n: 1}');
+    assert.equal((await search('sea')).split('\n').length, 17);
+    await requireEqual();
+    assert.deepEqual(await storedFormat(database), { storage: 2, features: ['entryChunks'] });
+    await database.run("UPDATE Note SET body = 'sea again' WHERE n IN [1, 31]");
+    await database.run('DELETE FROM Note WHERE n IN [3, 34]');
+    await requireEqual();
+    await database.reopen();
+    await requireEqual();
+    const features = ['entryChunks', 'entrySegments'];
+    assert.deepEqual(await storedFormat(database), { storage: 2, features });
+    await database.run('COMPACT INDEX `Note[title,body]`');
+    await requireEqual();
+    assert.equal(await search('again'), '{n: 1}\n{n: 31}');
   } finally {
     await database.close();
   }

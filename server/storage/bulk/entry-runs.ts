@@ -4,6 +4,7 @@ import type { IndexTarget } from '../index-target.ts';
 import { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
 import { groupEnd } from '../format/entry-chunk.ts';
 import { orderByPrefix } from './prefix-sort.ts';
+import { type ChangeSource, prefixOf as firstBits } from '../read/change-merge.ts';
 import { type Key, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
 
 /**
@@ -231,6 +232,36 @@ export function stepLeast(runs: RunPlace[]): void {
   for (let i = 1; i < runs.length && compareHeads(least, runs[i] as RunPlace) > 0; i += 1) {
     runs[i - 1] = runs[i] as RunPlace;
     runs[i] = least;
+  }
+}
+
+/** The entries of a run, of an index in chunks. */
+export class RunChanges implements ChangeSource {
+  readonly #run: EntryRun;
+  #place = -1;
+  bytes: Uint8Array | undefined;
+  start = 0;
+  end = 0;
+  readonly isAddition: boolean;
+  prefix = 0;
+
+  constructor(run: EntryRun, isAddition: boolean) {
+    this.#run = run;
+    this.isAddition = isAddition;
+    this.step();
+  }
+
+  step(): void {
+    this.#place += 1;
+    const run = this.#run;
+    if (this.#place >= run.count) {
+      this.bytes = undefined;
+      return;
+    }
+    this.bytes = run.bytes;
+    this.start = run.startAt(this.#place);
+    this.end = run.endAt(this.#place);
+    this.prefix = firstBits(run.bytes, this.start);
   }
 }
 

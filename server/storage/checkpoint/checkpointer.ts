@@ -1,9 +1,13 @@
 import type { LogIndex } from '#core/value/rid.ts';
+import { inTurns } from '#core/pausing-work.ts';
 import type { Cancel, Clock, Timers } from '#core/runtime.ts';
 import type { OverlayLayer } from './overlay-store.ts';
 import type { ReaderBook } from '../read/reader-book.ts';
 import type { SubDatabases } from '../format/sub-databases.ts';
-import { writeBatch } from './write-batch.ts';
+import type { CheckpointFold, EntryFolds } from '../commit/entry-folds.ts';
+import { writeSegment } from '../commit/segment-writes.ts';
+import { ImageMemory } from './image-memory.ts';
+import { type Write, writeBatch } from './write-batch.ts';
 
 /** Dirty bytes are written after this time at the earliest (storage.md 5) ... */
 const delayMsMin = 50;
@@ -32,12 +36,18 @@ function isFull(layer: OverlayLayer): boolean {
   );
 }
 
+interface EntryWrites {
+  readonly writes: readonly Write[];
+  readonly fold: CheckpointFold | undefined;
+}
+
 export interface CheckpointerOptions {
   readonly subs: SubDatabases;
   readonly readers: ReaderBook;
   readonly timers: Pick<Timers, 'after' | 'yield'>;
   /** Without it the pauses between checkpoints are the shortest ones. */
   readonly clock?: Pick<Clock, 'monotonicMs'> | undefined;
+  readonly folds: Pick<EntryFolds, 'withCheckpoint'>;
   /** Newest applied LSN. */
   readonly appliedIndex: () => LogIndex;
   /** Everything up to the index is in LMDB, durably. */
@@ -117,6 +127,28 @@ export class Checkpointer {
     await this.#running;
   }
 
+  /** What is pending of indexes in chunks becomes segments, and some of these go into chunks. Nobody else writes to LMDB meanwhile. */
+  async #entries({ entries }: OverlayLayer): Promise<EntryWrites> {
+    const { readers, timers, folds } = this.#options;
+    const reader = readers.newest;
+    reader.hold();
+    try {
+      const writing = { reader, memory: new ImageMemory(), writes: [] as Write[] };
+      let count = 0;
+      for (const pending of entries.values()) count += pending.count;
+      const fold = await inTurns(folds.withCheckpoint(writing, count), timers);
+      for (const [index, pending] of entries) {
+        const listed = () =>
+          (fold?.index === index ? fold.left : undefined) ?? reader.segmentsOf(index);
+        await inTurns(writeSegment({ ...writing, index }, pending, listed), timers);
+      }
+      return { writes: writing.writes, fold };
+    } finally {
+      reader.drop();
+      readers.released(reader);
+    }
+  }
+
   #start(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -135,10 +167,12 @@ export class Checkpointer {
     this.#frozen ??= { index: appliedIndex(), layer: readers.freeze() };
     const { layer, index } = this.#frozen;
     try {
-      await writeBatch(subs, layer.newest(), timers);
+      const { writes, fold } = await this.#entries(layer);
+      await writeBatch(subs, [...layer.newest(), ...writes], timers);
       this.#frozen = undefined;
       if (clock !== undefined) this.#tookMs = clock.monotonicMs() - startMs;
       readers.rebase(appliedIndex());
+      fold?.written();
       written(index);
     } catch (error) {
       this.#hasFailed = true;

@@ -1,7 +1,8 @@
-import type { LogIndex } from '#core/value/rid.ts';
+import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import type { Bytes } from '../format/bytes.ts';
 import type { Key, Store } from '../format/sub-databases.ts';
 import { Versioned } from '../read/versioned.ts';
+import { PendingEntries } from './pending-entries.ts';
 import type { Write } from './write-batch.ts';
 
 // Values between the log and LMDB (storage.md 5): what commits since the last checkpoint wrote, by sub-database and key.
@@ -60,17 +61,24 @@ export class LayerStore {
 /** What the commits between two checkpoints wrote. */
 export class OverlayLayer {
   readonly #stores = new Map<Store, LayerStore>();
+  readonly #entries = new Map<IndexId, PendingEntries>();
   #heldBytes = 0;
   #bytes = 0;
 
   /** Memory of the values; replaced ones are included, since one image keeps the memory of its neighbours. */
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#heldBytes + this.#entryBytes;
   }
 
   /** What a checkpoint has to write. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.#entryBytes;
+  }
+
+  get #entryBytes(): number {
+    let bytes = 0;
+    for (const entries of this.#entries.values()) bytes += entries.bytes;
+    return bytes;
   }
 
   /** Values that a checkpoint has to write. */
@@ -81,7 +89,23 @@ export class OverlayLayer {
   }
 
   get isEmpty(): boolean {
-    return this.#stores.size === 0;
+    return this.#stores.size === 0 && this.#entries.size === 0;
+  }
+
+  /** Of indexes in chunks, what commits changed. */
+  get entries(): ReadonlyMap<IndexId, PendingEntries> {
+    return this.#entries;
+  }
+
+  takeEntries(changed: ReadonlyMap<IndexId, PendingEntries>, since: LogIndex): void {
+    for (const [index, entries] of changed) {
+      let all = this.#entries.get(index);
+      if (all === undefined) {
+        all = new PendingEntries();
+        this.#entries.set(index, all);
+      }
+      all.take(entries, since);
+    }
   }
 
   store(store: Store): LayerStore | undefined {
@@ -100,7 +124,7 @@ export class OverlayLayer {
     this.#bytes += replaced === undefined ? bytes : bytes - bytesOf(replaced);
   }
 
-  /** Everything that a checkpoint has to write, in key order per sub-database. */
+  /** Everything that a checkpoint has to write beside `entries`, in key order per sub-database. */
   newest(): Write[] {
     return [...this.#stores.values()].flatMap((values) => values.newest());
   }

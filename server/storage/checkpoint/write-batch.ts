@@ -55,11 +55,6 @@ export function putEmpty(store: Store, key: Key): Write {
   return { store, key, slab: noBytes, start: 0, size: 0 };
 }
 
-/** A put of a value that is there for its size alone: that of an entry that is gone from its chunk. */
-export function putMark(store: Store, key: Key, size: number): Write {
-  return { store, key, slab: noBytes, start: 0, size };
-}
-
 /** A put of `body` with its checksum. @param keyBytes what `key` writes */
 export function putSealed(
   store: Store,

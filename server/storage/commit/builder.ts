@@ -387,7 +387,7 @@ export class CommitBuilder {
     this.entries.drop(index);
     const prefix = bigEndian(index, 4);
     this.deletions.push({ store: 'ix', prefix });
-    if (this.#context.state.singles.has(index)) this.deletions.push({ store: 'ft', prefix });
+    if (this.#context.state.besideChunks.has(index)) this.deletions.push({ store: 'ft', prefix });
   }
 
   /** Its rows, their large cells and the edges listed at its vertices. Bucket ids are not used again. */

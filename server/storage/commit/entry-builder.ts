@@ -6,14 +6,17 @@ import type { EntryChanges } from '../engine.ts';
 import type { IndexTarget } from '../index-target.ts';
 import type { IndexBuilds } from './index-builds.ts';
 import type { ImageMemory } from '../checkpoint/image-memory.ts';
+import { PendingEntries } from '../checkpoint/pending-entries.ts';
 import type { PinnedReader } from '../read/pinned-reader.ts';
 import { chunkedComponents } from '../format/entry-chunk.ts';
-import { IxKey, removedEntrySize, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
-import { hasChunkedEntry } from '../read/chunked-cursor.ts';
+import { entriesInAll, type EntrySegment } from '../format/entry-segments.ts';
+import { IxKey, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
+import { hasChunkedEntry } from '../read/changes-beside.ts';
 import type { UniqueEntryCache } from '../read/unique-entry-cache.ts';
-import { putEmpty, putLast, putMark, removal, type Write } from '../checkpoint/write-batch.ts';
-import { type MergeBounds, type MergedRuns, mergeChunks } from './chunk-merge.ts';
+import { putEmpty, putLast, removal, type Write } from '../checkpoint/write-batch.ts';
+import { foldSlice, type MergeBounds, type MergedRuns } from './chunk-merge.ts';
 import type { PendingMeta } from './pending-meta.ts';
+import { type EntryWriting, writeSegment } from './segment-writes.ts';
 
 interface Change {
   readonly target: IndexTarget;
@@ -49,8 +52,13 @@ export class EntryBuilder implements EntryChanges {
   readonly #memory: ImageMemory;
   readonly #builds: IndexBuilds;
   readonly #meta: Pick<PendingMeta, 'use'>;
-  /** Single entries that come to stand beside the chunks of an index; less than 0: more of them go. */
-  readonly singles = new Map<IndexId, number>();
+  /** Of indexes in chunks, what comes and goes in small numbers. */
+  readonly pending = new Map<IndexId, PendingEntries>();
+  #lastPending: { readonly index: IndexId; readonly entries: PendingEntries } | undefined;
+  /** Indexes in chunks that change, with the entries that came to stand beside the chunks before this commit, where it knows better. */
+  readonly chunked = new Map<IndexId, number | undefined>();
+  /** The segments of indexes as this commit leaves them, so far. */
+  readonly #segments = new Map<IndexId, readonly EntrySegment[]>();
 
   constructor(
     reader: PinnedReader,
@@ -133,7 +141,7 @@ export class EntryBuilder implements EntryChanges {
   }
 
   /**
-   * Single entries of an index go into its chunks.
+   * What stands beside the chunks of an index goes into them.
    * @returns where to go on; undefined: all of them did
    */
   fold(
@@ -144,29 +152,64 @@ export class EntryBuilder implements EntryChanges {
     return inTurns(this.#merge(index, {}, bounds), timers);
   }
 
-  /** So many of the single entries that there were are in chunks now. */
-  folded(index: IndexId, count: number): void {
-    this.#useChunks(index, -count);
+  /** The highest number of a segment of the index; those that come are higher. */
+  newestSegment(index: IndexId): number {
+    return this.#reader.segmentsOf(index).at(-1)?.number ?? 0;
   }
 
-  #merge(
+  *#merge(
     index: IndexId,
     runs: MergedRuns,
     bounds?: MergeBounds,
   ): Generator<undefined, Uint8Array | undefined, undefined> {
-    this.#useChunks(index, 0);
-    const [reader, memory, writes] = [this.#reader, this.#memory, this.#writes];
-    return mergeChunks({ reader, index, memory, writes }, runs, bounds);
+    this.#useChunks(index);
+    const { next, left } = yield* foldSlice(this.#writing(index), runs, bounds);
+    if (left !== undefined) {
+      this.#segments.set(index, left);
+      this.chunked.set(index, entriesInAll(left));
+    }
+    return next;
   }
 
-  #useChunks(index: IndexId, singles: number): void {
+  #writing(index: IndexId): EntryWriting {
+    return { reader: this.#reader, index, memory: this.#memory, writes: this.#writes };
+  }
+
+  /** What is pending becomes segments: of a commit that goes to LMDB. */
+  *segmentWrites(): Generator<undefined, readonly Write[], undefined> {
+    const writes: Write[] = [];
+    for (const [index, entries] of this.pending) {
+      const listed = () => this.#segments.get(index) ?? this.#reader.segmentsOf(index);
+      yield* writeSegment({ ...this.#writing(index), writes }, entries, listed);
+    }
+    return writes;
+  }
+
+  #useChunks(index: IndexId): void {
     this.#meta.use('entryChunks');
-    this.singles.set(index, (this.singles.get(index) ?? 0) + singles);
+    this.#meta.use('entrySegments');
+    if (!this.chunked.has(index)) this.chunked.set(index, undefined);
+  }
+
+  #pendingOf(index: IndexId): PendingEntries {
+    if (this.#lastPending?.index === index) return this.#lastPending.entries;
+    let entries = this.pending.get(index);
+    if (entries === undefined) {
+      this.#useChunks(index);
+      entries = new PendingEntries();
+      this.pending.set(index, entries);
+    }
+    this.#lastPending = { index, entries };
+    return entries;
   }
 
   remove(target: IndexTarget, key: Uint8Array, rid: Rid): void {
     if (this.#packed !== undefined && !target.isBuilding) {
       this.#packed.removals.add(target, key, rid);
+      return;
+    }
+    if (target.isChunked === true && !target.isBuilding) {
+      this.#pendingOf(target.id).add(key, rid, false);
       return;
     }
     this.#removals.push({ target, components: componentsOf(target, key, rid), rid });
@@ -175,6 +218,10 @@ export class EntryBuilder implements EntryChanges {
   add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
     if (this.#packed !== undefined && !target.isBuilding) {
       this.#packed.additions.add(target, key, rid);
+      return;
+    }
+    if (target.isChunked === true && !target.isBuilding) {
+      this.#pendingOf(target.id).add(key, rid, true);
       return;
     }
     this.#additions.push({ target, components: componentsOf(target, key, rid), rid });
@@ -205,7 +252,11 @@ export class EntryBuilder implements EntryChanges {
   }
 
   get deltas(): ReadonlyMap<IndexId, number> {
-    return this.#deltas;
+    if (this.pending.size === 0) return this.#deltas;
+    const deltas = new Map(this.#deltas);
+    for (const [index, { balance }] of this.pending)
+      deltas.set(index, (deltas.get(index) ?? 0) + balance);
+    return deltas;
   }
 
   finish(writes: Write[]): void {
@@ -232,7 +283,9 @@ export class EntryBuilder implements EntryChanges {
   /** Forgets counting for a dropped index. */
   drop(index: IndexId): void {
     this.#deltas.delete(index);
-    this.singles.delete(index);
+    this.pending.delete(index);
+    this.#lastPending = undefined;
+    this.chunked.delete(index);
     this.#packed?.removals.drop(index);
     this.#packed?.additions.drop(index);
   }
@@ -240,19 +293,18 @@ export class EntryBuilder implements EntryChanges {
   #write(change: Change, sign: 1 | -1): void {
     const { target, components } = change;
     if (target.isBuilding && !this.#changes(change, sign === 1)) return;
+    if (target.isChunked === true) {
+      this.#pendingOf(target.id).addComponents(components, sign === 1);
+      return;
+    }
     const key = new IxKey();
     key.index = target.id;
     key.components = components;
     const { ix } = this.#reader.subs;
     if (sign === -1 && target.isUnique) this.#freed.push(change);
-    if (target.isChunked === true) {
-      // The chunk is not looked at: what says that an entry is gone may find none.
-      this.#useChunks(target.id, 1);
-      this.#writes.push(sign === 1 ? putEmpty(ix, key) : putMark(ix, key, removedEntrySize));
-    } else
-      this.#writes.push(
-        sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
-      );
+    this.#writes.push(
+      sign === 1 ? entryWrite(ix, key, this.#memory, target, change.rid) : removal(ix, key),
+    );
     this.#count(target.id, sign);
   }
 

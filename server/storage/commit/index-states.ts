@@ -18,15 +18,16 @@ export function indexStatesAfter(
 ): ReadonlyMap<IndexId, IndexState | undefined> {
   const states = new Map<IndexId, IndexState | undefined>();
   for (const id of dropped) states.set(id, undefined);
-  for (const id of new Set([...entries.deltas.keys(), ...entries.singles.keys()])) {
+  const { deltas, chunked, pending } = entries;
+  for (const id of new Set([...deltas.keys(), ...chunked.keys()])) {
     const isNew = dropped.has(id);
     const before = isNew ? 0 : state.entryCount(reader, id);
-    const singlesBefore = isNew ? undefined : state.singles.get(id);
-    const singles = entries.singles.get(id);
-    const isChunked = singles !== undefined || singlesBefore !== undefined;
+    const besideBefore = isNew ? undefined : (chunked.get(id) ?? state.besideChunks.get(id));
+    const isChunked = chunked.has(id) || besideBefore !== undefined;
+    const come = pending.get(id)?.count ?? 0;
     states.set(id, {
-      entries: before + (entries.deltas.get(id) ?? 0),
-      singles: isChunked ? Math.max(0, (singlesBefore ?? 0) + (singles ?? 0)) : undefined,
+      entries: before + (deltas.get(id) ?? 0),
+      besideChunks: isChunked ? Math.max(0, besideBefore ?? 0) + come : undefined,
     });
   }
   return states;

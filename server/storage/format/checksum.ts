@@ -63,6 +63,11 @@ export function isIntact(key: Uint8Array, bytes: Uint8Array, start: number, end:
   );
 }
 
+/** Whether it is what `corrupted` gives. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === 'CorruptedRecord';
+}
+
 /** What a mismatch is reported as; only what it names is affected. */
 export function corrupted(what: string): DatabaseError {
   return new DatabaseError('CorruptedRecord', `checksum of ${what} does not match: it is damaged`);

@@ -72,16 +72,19 @@ export function decodeBucketState(bytes: Uint8Array): BucketState {
 /** What is kept per index. */
 export interface IndexState {
   readonly entries: number;
-  /** Its entries lie in chunks: so many single ones came beside them. */
-  readonly singles?: number | undefined;
+  /** Its entries lie in chunks: so many changes stand beside them. */
+  readonly besideChunks?: number | undefined;
 }
 
-/** u8 format, u8 1 when entries lie in chunks, u16 0, u32 single ones beside them, u64 entries, u64 LSN up to which it is built */
-export function encodeIndexState({ entries, singles }: IndexState, builtTo: LogIndex): Uint8Array {
+/** u8 format, u8 1 when entries lie in chunks, u16 0, u32 changes beside them, u64 entries, u64 LSN up to which it is built */
+export function encodeIndexState(
+  { entries, besideChunks }: IndexState,
+  builtTo: LogIndex,
+): Uint8Array {
   const bytes = new Uint8Array(24);
   bytes[0] = 1;
-  bytes[1] = singles === undefined ? 0 : 1;
-  putU32(bytes, 4, Math.min(singles ?? 0, 2 ** 32 - 1));
+  bytes[1] = besideChunks === undefined ? 0 : 1;
+  putU32(bytes, 4, Math.min(besideChunks ?? 0, 2 ** 32 - 1));
   putU64(bytes, 8, entries);
   putU64(bytes, 16, builtTo);
   return bytes;
@@ -89,8 +92,8 @@ export function encodeIndexState({ entries, singles }: IndexState, builtTo: LogI
 
 export function decodeIndexState(bytes: Uint8Array): IndexState {
   const view = viewOf(bytes);
-  const singles = bytes[1] === 1 ? view.getUint32(4, true) : undefined;
-  return { entries: readU64(view, 8), singles };
+  const besideChunks = bytes[1] === 1 ? view.getUint32(4, true) : undefined;
+  return { entries: readU64(view, 8), besideChunks };
 }
 
 /**

@@ -14,8 +14,10 @@ export interface StorageFormat {
 export const formatFeatures = [
   /** Tags 22 to 28 of stored values and 80 to 86 of index keys: times, moments, durations, points and paths of Cypher. */
   'extendedValues',
-  /** Entries of some indexes lie in chunks, with single ones beside them (`entry-chunk.ts`). */
+  /** Entries of some indexes lie in chunks (`entry-chunk.ts`), with single ones in `ix` beside them. */
   'entryChunks',
+  /** What commits change of them stands in segments beside them (`entry-segments.ts`), no more in single entries. */
+  'entrySegments',
   /** Edges of loads wait in runs beside the lists of their vertices (`edge-page.ts`), which say which runs they hold. */
   'edgeRuns',
 ] as const;

@@ -1,5 +1,7 @@
 import type { IndexId } from '#core/value/rid.ts';
 import { compareBytes } from '../format/entry-chunk.ts';
+import { segmentListComponents } from '../format/entry-segments.ts';
+import { keyAfterPrefix } from '../format/ordered-key.ts';
 import { IxKey, indexPrefixSize } from '../format/sub-databases.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 
@@ -14,6 +16,8 @@ const countMax = 64;
 export class ChunkKeys {
   readonly #reader: PinnedReader;
   readonly #index: IndexId;
+  readonly #prefix: Uint8Array;
+  readonly #end: Uint8Array;
   /** Keys in order, the current one at `#at`. */
   #keys: Uint8Array[] = [];
   #at = 0;
@@ -21,9 +25,12 @@ export class ChunkKeys {
   #isAll = false;
   #count = firstCount;
 
-  constructor(reader: PinnedReader, index: IndexId) {
+  /** @param prefix of a segment; without it those that are not of segments */
+  constructor(reader: PinnedReader, index: IndexId, prefix: Uint8Array = emptyBytes) {
     this.#reader = reader;
     this.#index = index;
+    this.#prefix = prefix;
+    this.#end = prefix.length === 0 ? segmentListComponents : keyAfterPrefix(prefix);
   }
 
   /** The first entry of the current chunk; undefined when there is none. */
@@ -83,10 +90,10 @@ export class ChunkKeys {
     if (!reader.isOpen) throw reader.endedError();
     const { sink, ft } = reader.subs;
     sink.length = 0;
-    const end = to === undefined ? ixKey(this.#index + 1, emptyBytes) : ixKey(this.#index, to);
+    const end = to === undefined ? ixKey(this.#index, this.#end) : this.#key(to);
     const lengths = [
       ...ft.getKeys({
-        start: ixKey(this.#index, from),
+        start: this.#key(from),
         end,
         reverse,
         limit,
@@ -94,13 +101,27 @@ export class ChunkKeys {
       }),
     ];
     const bytes = new Uint8Array(sink.bytes.subarray(0, sink.length));
+    const before = indexPrefixSize + this.#prefix.length;
     return lengths.map((length, i) =>
-      bytes.subarray((i === 0 ? 0 : (lengths[i - 1] as number)) + indexPrefixSize, length),
+      bytes.subarray((i === 0 ? 0 : (lengths[i - 1] as number)) + before, length),
     );
+  }
+
+  #key(components: Uint8Array): IxKey {
+    return ixKey(this.#index, withPrefix(this.#prefix, components));
   }
 }
 
 const emptyBytes = new Uint8Array(0);
+
+/** @returns one of them as it is where the other is empty */
+export function withPrefix(prefix: Uint8Array, components: Uint8Array): Uint8Array {
+  if (prefix.length === 0) return components;
+  const whole = new Uint8Array(prefix.length + components.length);
+  whole.set(prefix);
+  whole.set(components, prefix.length);
+  return whole;
+}
 
 function ixKey(index: number, components: Uint8Array): IxKey {
   const key = new IxKey();

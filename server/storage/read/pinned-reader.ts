@@ -1,15 +1,23 @@
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { LogIndex, TypeId } from '#core/value/rid.ts';
+import type { IndexId, LogIndex, TypeId } from '#core/value/rid.ts';
 import { allocateBytes, type Bytes, viewOf } from '../format/bytes.ts';
 import { checksumSize, corrupted, isIntact } from '../format/checksum.ts';
+import type { ComponentRange } from '../checkpoint/entry-block.ts';
+import {
+  decodeSegments,
+  type EntrySegment,
+  segmentListComponents,
+} from '../format/entry-segments.ts';
 import { decodeEdgeRuns, type EdgeRuns, edgeRunsName } from '../format/edge-runs.ts';
+import type { ChangeSource } from './change-merge.ts';
 import type { Slab } from '../checkpoint/image-memory.ts';
 import { keyAfterPrefix } from '../format/ordered-key.ts';
 import { keyText, type OverlayLayer } from '../checkpoint/overlay-store.ts';
 import { type LargeCells, noLargeCells } from '../format/row-record.ts';
 import {
   BytesKey,
+  IxKey,
   type Key,
   keyBytes,
   metaKey,
@@ -73,6 +81,7 @@ export class PinnedBase {
   readonly #ended: () => void;
   /** As soon as somebody has asked for them. */
   edgeRuns: EdgeRuns | undefined;
+  readonly segments = new Map<IndexId, readonly EntrySegment[]>();
   #users = 0;
 
   /** @param ended told when the state is given up */
@@ -243,6 +252,35 @@ export class PinnedReader {
     const { waiting } = this.edgeRuns;
     for (let i = 0; i < waiting.length; i += 1) if (waiting[i]?.type === type) return true;
     return false;
+  }
+
+  /**
+   * The segments beside the chunks of an index, the oldest first. Uses the window when it is asked for the first time.
+   * @throws DatabaseError `CorruptedRecord`
+   */
+  segmentsOf(index: IndexId): readonly EntrySegment[] {
+    const { segments } = this.#base;
+    let known = segments.get(index);
+    if (known === undefined) {
+      known = this.#readSegments(index);
+      segments.set(index, known);
+    }
+    return known;
+  }
+
+  #readSegments(index: IndexId): readonly EntrySegment[] {
+    const key = new IxKey();
+    key.index = index;
+    key.components = segmentListComponents;
+    const describe = () => `the list of segments of index ${index} (REBUILD INDEX makes them anew)`;
+    return this.findChecked(this.subs.ft, key, describe) ? decodeSegments(this.window.body()) : [];
+  }
+
+  /** What the layers know of a range of an index in chunks, the newest first. */
+  pendingChanges(index: IndexId, range: ComponentRange): ChangeSource[] {
+    return this.#layers.flatMap(
+      (layer) => layer.entries.get(index)?.sources(range, this.index) ?? [],
+    );
   }
 
   /** A copy of a value of `meta`. */

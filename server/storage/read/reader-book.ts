@@ -1,5 +1,7 @@
-import type { LogIndex } from '#core/value/rid.ts';
+import type { IndexId, LogIndex } from '#core/value/rid.ts';
+import { entriesInAll } from '../format/entry-segments.ts';
 import { LargeCellReader, type RetiredCells } from './large-cells.ts';
+import type { Write } from '../checkpoint/write-batch.ts';
 import { OverlayLayer } from '../checkpoint/overlay-store.ts';
 import { PinnedBase, PinnedReader, type ValueWindow } from './pinned-reader.ts';
 import type { SubDatabases } from '../format/sub-databases.ts';
@@ -81,12 +83,27 @@ export class ReaderBook {
     this.released(reader);
   };
 
+  /** What a commit wrote goes into the layer; `advance` follows. */
+  fill(writes: readonly Write[], entries: OverlayLayer['entries'], index: LogIndex): void {
+    const { layer, heldIndex } = this;
+    const { scratch } = this.#newest.window;
+    for (const write of writes) layer.put(write, scratch, index, heldIndex);
+    layer.takeEntries(entries, index);
+  }
+
   /** A commit filled the layer: a new state. */
   advance(index: LogIndex): void {
     const old = this.#newest;
     this.#newest = this.#open(index);
     if (old.isHeld) this.#held.add(old);
     old.retire();
+  }
+
+  /** Changes that stand beside the chunks of an index. @throws DatabaseError `CorruptedRecord` */
+  countBeside(index: IndexId): number {
+    let count = entriesInAll(this.#newest.segmentsOf(index));
+    for (const layer of this.#layers) count += layer.entries.get(index)?.count ?? 0;
+    return count;
   }
 
   /** What commits wrote so far is frozen and goes to LMDB; they fill a new layer from now on. */

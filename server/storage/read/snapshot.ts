@@ -180,7 +180,7 @@ export class LmdbSnapshot implements StorageSnapshot {
     order: 'ascending' | 'descending',
   ): EntryCursor {
     const range = { index, low, high, order };
-    if (!this.#state.singles.has(index)) return new LmdbEntryCursor(this.#reader, range);
+    if (!this.#state.besideChunks.has(index)) return new LmdbEntryCursor(this.#reader, range);
     assert(order === 'ascending', 'entries in chunks are read in their order');
     return new ChunkedEntryCursor(this.#reader, range);
   }

@@ -75,8 +75,8 @@ export class StateReader {
   /** undefined as a value: dropped. */
   readonly buckets = new Map<BucketId, Versioned<BucketState | undefined>>();
   readonly entryCounts = new Map<IndexId, Versioned<number>>();
-  /** Of indexes whose entries lie in chunks, how many single ones stand beside these now; `droppedIndex` of those that are gone. */
-  readonly singles = new Map<IndexId, number>();
+  /** Of indexes whose entries lie in chunks, how many changes stand beside these now; `droppedIndex` of those that are gone. */
+  readonly besideChunks = new Map<IndexId, number>();
   /** LSN of the last change of adjacency by edge type, since the engine was opened. */
   readonly listsChanged = new Map<TypeId, LogIndex>();
   /** As `listsChanged`, of all types that have none. */
@@ -110,13 +110,13 @@ export class StateReader {
 
   setIndexState(id: IndexId, state: IndexState, since: LogIndex, heldIndex: LogIndex): void {
     const old = this.entryCounts.get(id);
-    const { entries, singles } = state;
+    const { entries, besideChunks } = state;
     this.entryCounts.set(
       id,
       old?.replacedBy(entries, since, heldIndex) ?? new Versioned(entries, since),
     );
-    if (singles !== undefined || this.singles.has(id))
-      this.singles.set(id, singles ?? droppedIndex);
+    if (besideChunks !== undefined || this.besideChunks.has(id))
+      this.besideChunks.set(id, besideChunks ?? droppedIndex);
   }
 
   /** Lists and unique keys may have changed with the state `since`, by whoever writes: nothing that is kept of them holds. */

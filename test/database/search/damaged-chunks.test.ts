@@ -7,7 +7,12 @@ import { openTestDatabase } from '../support/open-test-database.ts';
 // A byte of a chunk of postings is changed in the closed file, as a bad disk would. Records hold the words in capitals, so that only
 // the index has them as they are looked for.
 
-test('a damaged chunk of postings is refused for its words, told by CHECK DATABASE and mended by REBUILD INDEX', async () => {
+/** What a build lays, and what commits do. */
+for (const kind of ['chunk', 'segment'] as const)
+  test(`a damaged ${kind} of postings is refused for its words, told by CHECK DATABASE and mended by REBUILD INDEX`, () =>
+    checkDamage(kind));
+
+async function checkDamage(kind: 'chunk' | 'segment'): Promise<void> {
   const database = await openTestDatabase();
   const found = (query: string) =>
     database.print("SELECT n FROM A WHERE search_index('A[x]', :query) ORDER BY n", { query });
@@ -17,8 +22,10 @@ test('a damaged chunk of postings is refused for its words, told by CHECK DATABA
     await database.run('CREATE PROPERTY A.x STRING');
     const rows = Array.from({ length: 3_000 }, (_, n) => ({ n, x: `M${n} UNMISTAKABLE Z${n}` }));
     const put = 'INSERT INTO A SET n = :n, x = :x';
+    const create = 'CREATE INDEX ON A (x) FULL_TEXT';
+    if (kind === 'segment') await database.run(create);
     for (const { n, x } of rows) await database.run(put, { n, x });
-    await database.run('CREATE INDEX ON A (x) FULL_TEXT');
+    if (kind === 'chunk') await database.run(create);
     assert.equal(await found('m7'), '{n: 7}');
     let damages = 0;
     await database.reopen(() => {
@@ -39,6 +46,9 @@ test('a damaged chunk of postings is refused for its words, told by CHECK DATABA
     // What was not in the chunk goes on; changes do not look at it.
     await database.run(put, { n: 3_000, x: 'M1 UNMISTAKABLE' });
     assert.equal(await found('+m1'), '{n: 1}\n{n: 3000}');
+    await database.database.engine.checkpoint();
+    assert.equal(await found('+m1'), '{n: 1}\n{n: 3000}');
+    await assert.rejects(found('unmistakable'), { code: 'CorruptedRecord' });
     assert.notEqual(await check(), 0);
     await assert.rejects(database.run('COMPACT INDEX `A[x]`'), { code: 'CorruptedRecord' });
     await database.run('REBUILD INDEX `A[x]`');
@@ -47,4 +57,4 @@ test('a damaged chunk of postings is refused for its words, told by CHECK DATABA
   } finally {
     await database.close();
   }
-});
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { open } from 'lmdb';
+import type { StoredRecord } from '#core/value/record.ts';
+import { type IndexId, type LogIndex, makeRid } from '#core/value/rid.ts';
+import { PendingEntries } from '#storage/checkpoint/pending-entries.ts';
+import type { EntryChanges, IndexDeriver, StorageSnapshot } from '#storage/engine.ts';
+import { chunkedComponents } from '#storage/format/entry-chunk.ts';
+import type { LmdbEngine } from '#storage/lmdb-engine.ts';
+import { ChangeMerge } from '#storage/read/change-merge.ts';
+import { Log, openEngine, person, personType, put, temporaryDirectory } from './engine-fixture.ts';
+
+// What stands beside the chunks of an index: changes in the overlay, segments of checkpoints, and how these go into chunks while
+// commits go on.
+
+test('changes of an index are read in order, the newest of each entry, as far as a state sees them', () => {
+  const change = fc.record({
+    word: fc.oneof(
+      fc.constantFrom('a', 'ab', 'abcdef', 'abcdefg', 'abcdefgh'),
+      fc.nat(40).map((n) => `w${n}`),
+      fc.string({ maxLength: 9 }).map((text) => text.replaceAll('\0', '')),
+    ),
+    position: fc.nat(30),
+    bucket: fc.nat(2),
+    isAddition: fc.boolean(),
+  });
+  const commits = fc.array(fc.array(change, { maxLength: 20 }), { maxLength: 12 });
+  fc.assert(
+    fc.property(commits, fc.nat(12), fc.string({ maxLength: 3 }), (given, seenAt, from) => {
+      const layers = [new PendingEntries(), new PendingEntries()] as const;
+      const wanted = new Map<string, boolean>();
+      const low = Buffer.from(`\x02${from.replaceAll('\0', '')}`);
+      given.forEach((changes, at) => {
+        const commit = new PendingEntries();
+        for (const { word, position, bucket, isAddition } of changes) {
+          const key = Buffer.concat([Buffer.from(`\x02${word}`), Buffer.of(0, 7)]);
+          const rid = makeRid(bucket, position);
+          commit.add(key, rid, isAddition);
+          const components = Buffer.from(chunkedComponents(key, rid));
+          if (at <= seenAt && Buffer.compare(components, low) >= 0)
+            wanted.set(components.toString('latin1'), isAddition);
+        }
+        layers[at < 6 ? 0 : 1].take(commit, at as LogIndex);
+      });
+      const range = { low, high: Uint8Array.of(3) };
+      const merge = new ChangeMerge(
+        [layers[1], layers[0]].flatMap((layer) => layer.sources(range, seenAt as LogIndex)),
+      );
+      const found: [string, boolean][] = [];
+      for (; merge.bytes !== undefined; merge.take()) {
+        const components = Buffer.from(merge.bytes.subarray(merge.start, merge.end));
+        found.push([components.toString('latin1'), merge.isAddition]);
+      }
+      assert.deepEqual(
+        found,
+        [...wanted].sort(([a], [b]) => (a < b ? -1 : 1)),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const words = { id: 7 as IndexId, isUnique: false, isBuilding: false, isChunked: true };
+const plain = { id: 8 as IndexId, isUnique: false, isBuilding: false };
+
+const deriver: IndexDeriver = {
+  schemaChanged() {},
+  isIndexed: (type) => type === personType,
+  derive(before: StoredRecord | undefined, after: StoredRecord | undefined, changes: EntryChanges) {
+    const keys = (record: StoredRecord) =>
+      String(record.get('text'))
+        .split(' ')
+        .map((word) => Buffer.from(`\x02${word}\0`));
+    for (const target of [words, plain]) {
+      if (before) for (const key of keys(before)) changes.remove(target, key, before.rid);
+      if (after) for (const key of keys(after)) changes.add(target, key, after.rid);
+    }
+  },
+};
+
+function entriesOf(snapshot: StorageSnapshot, index: IndexId): string[] {
+  const cursor = snapshot.entries(index, Uint8Array.of(0), Uint8Array.of(0xff), 'ascending');
+  const found: string[] = [];
+  while (cursor.next()) found.push(`${Buffer.from(cursor.key).toString('latin1')}/${cursor.rid}`);
+  return found;
+}
+
+/** Chunks, and the segments beside them, as the closed files hold them. */
+async function storedParts(directory: string): Promise<{ chunks: number; segments: Set<number> }> {
+  const root = open({ path: directory, noSubdir: false, maxDbs: 32, readOnly: true });
+  const store = root.openDB<Buffer, Buffer>({
+    name: 'ft',
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  });
+  const segments = new Set<number>();
+  let chunks = 0;
+  for (const { key } of store.getRange({ snapshot: true })) {
+    if (key[4] !== 0xff) chunks += 1;
+    else if (key.length > 5) segments.add(key.readUInt32BE(5));
+  }
+  await root.close();
+  return { chunks, segments };
+}
+
+/** Two hundred texts of twenty words, some of which take the place of others. */
+async function commitTexts(engine: LmdbEngine, log: Log, from: number): Promise<void> {
+  await log.commit(
+    ...Array.from({ length: 200 }, (_, n) => {
+      const at = from + n;
+      const text = Array.from({ length: 20 }, (_, w) => `t${w}x${(at * 31 + w * w) % 400}`);
+      return put(engine, person(n % 9 === 0 ? at >> 1 : at), { text: text.join(' ') });
+    }),
+  );
+}
+
+test('checkpoints bring into chunks what stands beside them, a slice each, while commits go on', async (context) => {
+  const directory = temporaryDirectory(context);
+  const options = { deriver, foldedMin: 24_000 };
+  let engine = openEngine(directory, options);
+  let log = new Log(engine);
+  const held: { snapshot: StorageSnapshot; entries: string[] }[] = [];
+  for (let round = 0; round < 24; round += 1) {
+    await commitTexts(engine, log, round * 200);
+    if (round % 2 === 0) await engine.checkpoint();
+    const snapshot = engine.snapshot();
+    if (round % 6 === 0) {
+      const entries = entriesOf(snapshot, words.id);
+      assert.deepEqual(entries, entriesOf(snapshot, plain.id));
+      assert.equal(snapshot.entryCount(words.id), entries.length);
+      held.push({ snapshot, entries });
+    } else snapshot[Symbol.dispose]();
+    if (round !== 15) continue;
+    // In the midst of it: what was brought in is brought in again.
+    for (const { snapshot: open } of held.splice(0)) open[Symbol.dispose]();
+    await engine.close();
+    engine = openEngine(directory, options);
+    log = new Log(engine);
+  }
+  for (const { snapshot, entries } of held) {
+    assert.deepEqual(entriesOf(snapshot, words.id), entries);
+    snapshot[Symbol.dispose]();
+  }
+  await engine.close();
+  const { chunks, segments } = await storedParts(directory);
+  assert.ok(chunks > 0 && segments.size > 0);
+});
+
+test('small segments are taken into the next ones, so that there are few', async (context) => {
+  const directory = temporaryDirectory(context);
+  const engine = openEngine(directory, { deriver });
+  const log = new Log(engine);
+  for (let n = 0; n < 150; n += 1) {
+    await log.commit(put(engine, person(n), { text: `one n${n} m${n % 7}` }));
+    await engine.checkpoint();
+  }
+  const snapshot = engine.snapshot();
+  assert.deepEqual(entriesOf(snapshot, words.id), entriesOf(snapshot, plain.id));
+  snapshot[Symbol.dispose]();
+  await engine.close();
+  const { chunks, segments } = await storedParts(directory);
+  assert.equal(chunks, 0);
+  assert.ok(segments.size >= 1 && segments.size <= 8, `${segments.size} segments`);
+});
