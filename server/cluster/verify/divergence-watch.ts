@@ -1,11 +1,16 @@
-import { createHash } from 'node:crypto';
 import type { Log } from '#core/log.ts';
 import type { Runtime } from '#core/runtime.ts';
 import { localState } from '../bootstrap/fingerprint.ts';
 import { chainName, type DatabaseSeat } from '../replication/database-seat.ts';
 import { entryKind } from '../replication/entry-codec.ts';
 import type { ServerProposer } from '../replication/server-proposer.ts';
-import { type DigestSource, digestOf } from './database-digest.ts';
+import {
+  type DigestSource,
+  type Place,
+  type Slice,
+  type SliceOrder,
+  sliceOf,
+} from './database-digest.ts';
 
 export interface DivergenceWatchOptions {
   readonly leads: () => boolean;
@@ -15,6 +20,8 @@ export interface DivergenceWatchOptions {
   readonly view: (name: string) => DigestSource & Disposable;
   readonly runtime: Runtime;
   readonly log: Log;
+  /** Of the first slice of a database. */
+  readonly firstWeight?: number;
 }
 
 /** How often the leader looks for databases that are due. */
@@ -23,33 +30,50 @@ const everyMs = 5000;
 const perTurnMax = 4;
 /** A database that was written is compared so often at most. */
 const writtenEveryMs = 10_000;
-/** Each record of a small database is read so often; of a large one only people ask for it (`verify`). */
-const wholeEveryMs = 30_000;
-const wholeRecordsMax = 50_000;
+/** A pass over all of a database begins so often at most; it reads a slice in each turn. */
+const passEveryMs = 30_000;
+/** So long a slice is to take here, by what the one before took: a small share of a processor, however large the database is. */
+const sliceMs = 100;
+const firstWeight = 50_000;
+const weightMin = 10_000;
+const weightMax = 2_000_000;
 /** Marks whose outcome is kept for what the leader says of them. */
 const keptMax = 64;
 
 type Mark =
-  | { readonly check: string; readonly whole: boolean }
+  | {
+      readonly check: string;
+      /** Builds without slices read all records where it is true. */
+      readonly whole: false;
+      readonly slice?: SliceOrder;
+    }
   | { readonly check: string; readonly told: string };
 
 /** What one server found at a mark. */
 interface Found {
   readonly quick: string;
-  /** Of each record; undefined: not asked for. */
-  readonly whole: Promise<string | undefined>;
+  /** Of the records in it; undefined: not asked for, or not read to its end. */
+  readonly slice: Promise<TimedSlice | undefined>;
+}
+
+interface TimedSlice extends Slice {
+  readonly tookMs: number;
 }
 
 interface Due {
   checkedMs: number;
-  wholeMs: number;
   txId: number;
+  /** When the pass began that goes on, or the last one. */
+  passMs: number;
+  /** Where it goes on; undefined: it is at its end. */
+  next: Place | undefined;
+  weightMax: number;
 }
 
 /**
  * Copies that differ are found without being asked for (ha.md 9.5). The leader puts marks into the log; each server takes the
- * fingerprint of the database at the mark: position, chain, content, schema, and of small databases the digest of every record.
- * A second entry says what the leader found. A server that found something else, or that cannot read its copy, closes that copy
+ * fingerprint of the database at the mark: position, chain, content, schema, and the digest of a slice of its records, entries and
+ * edges, so that in turn all of them are read. A second entry says what the leader found. A server that found something else, or that cannot read its copy, closes that copy
  * until it is fetched anew.
  */
 export class DivergenceWatch {
@@ -79,17 +103,26 @@ export class DivergenceWatch {
     if (!leads()) return this.#due.clear();
     const nowMs = runtime.clock.monotonicMs();
     let left = perTurnMax;
-    for (const seat of seats()) {
-      const due = this.#due.get(seat.member.uuid) ?? { checkedMs: nowMs, wholeMs: nowMs, txId: -1 };
-      this.#due.set(seat.member.uuid, due);
+    const dues = seats().map((seat) => ({ seat, due: this.#dueOf(seat, nowMs) }));
+    // Whoever has waited longest, so that nobody is passed over when there are many.
+    dues.sort((a, b) => a.due.checkedMs - b.due.checkedMs);
+    for (const { seat, due } of dues) {
       const { txId } = seat.engine.applied();
       const isWritten = txId !== due.txId && nowMs - due.checkedMs >= writtenEveryMs;
-      const isWhole = nowMs - due.wholeMs >= wholeEveryMs && this.#isSmall(seat.member.name);
-      if (seat.damage !== undefined || left === 0 || !(isWritten || isWhole)) continue;
+      const begins = due.next === undefined && nowMs - due.passMs >= passEveryMs;
+      const hasSlice = begins || due.next !== undefined;
+      if (seat.damage !== undefined || left === 0 || !(isWritten || hasSlice)) continue;
       left -= 1;
-      Object.assign(due, { checkedMs: nowMs, txId, ...(isWhole && { wholeMs: nowMs }) });
-      await this.#mark(seat, isWhole);
+      Object.assign(due, { checkedMs: nowMs, txId, ...(begins && { passMs: nowMs }) });
+      await this.#mark(seat, hasSlice ? due : undefined);
     }
+  }
+
+  #dueOf({ member: { uuid } }: DatabaseSeat, nowMs: number): Due {
+    const none = { txId: -1, next: undefined, weightMax: this.#options.firstWeight ?? firstWeight };
+    const due = this.#due.get(uuid) ?? { checkedMs: nowMs, passMs: nowMs, ...none };
+    this.#due.set(uuid, due);
+    return due;
   }
 
   /** @returns whether the entry was one of these marks */
@@ -98,11 +131,12 @@ export class DivergenceWatch {
     if (!('check' in mark) || typeof mark.check !== 'string') return false;
     if ('told' in mark && typeof mark.told === 'string')
       void this.#compare(seat, mark.check, mark.told);
-    else if ('whole' in mark) this.#take(seat, mark.check, mark.whole === true);
+    else if ('whole' in mark) this.#take(seat, mark.check, mark.slice);
     return true;
   }
 
-  async #mark(seat: DatabaseSeat, whole: boolean): Promise<void> {
+  /** @param due whose next slice is read */
+  async #mark(seat: DatabaseSeat, due: Due | undefined): Promise<void> {
     const { proposer, runtime, log } = this.#options;
     const check = runtime.random.uuid();
     const propose = (mark: Mark) =>
@@ -112,10 +146,12 @@ export class DivergenceWatch {
         Buffer.from(JSON.stringify(mark)),
       );
     try {
-      await propose({ check, whole });
+      const slice = due && { from: due.next, weightMax: due.weightMax };
+      await propose({ check, whole: false, ...(slice && { slice }) });
       const found = this.#found.get(check);
       if (found === undefined) return;
       const told = await textOf(found);
+      if (due !== undefined) this.#goOn(due, await found.slice);
       // A copy that cannot be read has stopped by itself, and this server hands the lead over.
       if (seat.damage === undefined) await propose({ check, told });
     } catch (error) {
@@ -126,8 +162,15 @@ export class DivergenceWatch {
     }
   }
 
+  #goOn(due: Due, slice: TimedSlice | undefined): void {
+    due.next = slice?.next;
+    if (slice === undefined || slice.tookMs === 0 || slice.weight < due.weightMax / 2) return;
+    const weight = Math.round((slice.weight / slice.tookMs) * sliceMs);
+    due.weightMax = Math.min(weightMax, Math.max(weightMin, weight));
+  }
+
   /** The mark is applied: what came before it, and nothing else, is visible. */
-  #take(seat: DatabaseSeat, check: string, isWhole: boolean): void {
+  #take(seat: DatabaseSeat, check: string, order: SliceOrder | undefined): void {
     const { name } = seat.member;
     if (seat.damage !== undefined) return;
     let view: DigestSource & Disposable;
@@ -139,23 +182,29 @@ export class DivergenceWatch {
     }
     const { fingerprint } = localState('', view, seat.engine.applied());
     const chain = Buffer.from(view.snapshot.meta(chainName) ?? []).toString('hex');
-    const whole = isWhole ? this.#whole(seat, view) : Promise.resolve(undefined);
-    void whole.finally(() => view[Symbol.dispose]());
-    this.#found.set(check, { quick: `${fingerprint} ${chain}`, whole });
+    const slice = order === undefined ? Promise.resolve(undefined) : this.#read(seat, view, order);
+    void slice.finally(() => view[Symbol.dispose]());
+    this.#found.set(check, { quick: `${fingerprint} ${chain}`, slice });
     for (const oldest of this.#found.keys()) {
       if (this.#found.size <= keptMax) break;
       this.#found.delete(oldest);
     }
   }
 
-  async #whole(seat: DatabaseSeat, view: DigestSource): Promise<string | undefined> {
+  async #read(
+    seat: DatabaseSeat,
+    view: DigestSource,
+    order: SliceOrder,
+  ): Promise<TimedSlice | undefined> {
+    const { runtime, log } = this.#options;
+    const beganMs = runtime.clock.monotonicMs();
     try {
-      const files = await digestOf(view, this.#options.runtime);
-      const unreadable = files.find(({ isUnreadable }) => isUnreadable === true);
-      if (unreadable !== undefined) seat.differs(`${unreadable.name} is ${unreadable.checksum}`);
-      return createHash('sha256').update(JSON.stringify(files)).digest('hex');
+      const slice = await sliceOf(view, runtime, order);
+      if (slice.unreadable !== undefined)
+        seat.differs(`a part of it is unreadable here: ${slice.unreadable}`);
+      return { ...slice, tookMs: runtime.clock.monotonicMs() - beganMs };
     } catch (error) {
-      this.#options.log.warn('a database could not be read through', {
+      log.warn('a database could not be read through', {
         db: seat.member.name,
         reason: error instanceof Error ? error.message : String(error),
       });
@@ -176,19 +225,8 @@ export class DivergenceWatch {
     if (!isEqual && seat.damage === undefined)
       seat.differs(`it holds something else than the leader's copy at transaction mark ${check}`);
   }
-
-  #isSmall(name: string): boolean {
-    try {
-      using view = this.#options.view(name);
-      const buckets = view.catalog.buckets();
-      const count = buckets.reduce((sum, { id }) => sum + view.snapshot.recordCount(id), 0);
-      return count <= wholeRecordsMax;
-    } catch {
-      return false;
-    }
-  }
 }
 
-async function textOf({ quick, whole }: Found): Promise<string> {
-  return `${quick} ${(await whole) ?? '-'}`;
+async function textOf({ quick, slice }: Found): Promise<string> {
+  return `${quick} ${(await slice)?.checksum ?? '-'}`;
 }

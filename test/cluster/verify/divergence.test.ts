@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DivergenceWatch } from '#cluster/verify/divergence-watch.ts';
-import { digestOf } from '#cluster/verify/database-digest.ts';
+import {
+  type DigestSource,
+  digestOf,
+  type Place,
+  sliceOf,
+} from '#cluster/verify/database-digest.ts';
 import type { ServerProposer } from '#cluster/replication/server-proposer.ts';
 import { silentLog } from '#core/log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -18,7 +23,10 @@ function sourceOf(server: ReplicatedServer) {
 }
 
 /** One watch for each server, and marks that reach all of them at once. */
-function watches(servers: ReplicatedServers) {
+function watches(
+  servers: ReplicatedServers,
+  more: { firstWeight?: number; viewOf?: typeof sourceOf } = {},
+) {
   let nowMs = 0;
   const proposer: Pick<ServerProposer, 'proposeFor'> = {
     proposeFor: async (_, __, body) => {
@@ -35,7 +43,8 @@ function watches(servers: ReplicatedServers) {
         leads: () => server.replication.isReadyLeader,
         seats: () => server.replication.seats(),
         proposer: () => proposer,
-        view: () => sourceOf(server),
+        view: () => (more.viewOf ?? sourceOf)(server),
+        ...(more.firstWeight && { firstWeight: more.firstWeight }),
         runtime: {
           ...systemRuntime,
           clock: { ...systemRuntime.clock, monotonicMs: () => nowMs },
@@ -52,6 +61,115 @@ function watches(servers: ReplicatedServers) {
   };
   return { turn };
 }
+
+/** Of 64 records each; not among those of the first slice. */
+const struckBlock = 40;
+
+/** As a disk would give it back that has changed a byte of the records in one block. */
+function damaged(server: ReplicatedServer): ReturnType<typeof sourceOf> {
+  const source = sourceOf(server);
+  const { snapshot, catalog } = source;
+  const [bucket] = catalog.buckets();
+  const changed = new Proxy(snapshot, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'passingBlock')
+        return (...given: Parameters<typeof snapshot.passingBlock>) => {
+          const block = target.passingBlock(...given);
+          if (given[0] !== bucket?.id || given[1] !== struckBlock || block === undefined)
+            return block;
+          const row = block.rowOffset(block.nextSlot(0));
+          const at = row + block.view.getUint32(row, true) - 1;
+          block.bytes[at] = (block.bytes[at] ?? 0) ^ 1;
+          return block;
+        };
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return { ...source, snapshot: changed, [Symbol.dispose]: source[Symbol.dispose] };
+}
+
+async function fillWith(server: ReplicatedServer, count: number): Promise<void> {
+  await server.run('CREATE VERTEX TYPE Person BUCKETS 1');
+  await server.run('CREATE EDGE TYPE Knows');
+  await server.run('CREATE PROPERTY Person.number INTEGER');
+  await server.run('CREATE PROPERTY Person.text STRING');
+  await server.run('CREATE INDEX ON Person (number) UNIQUE');
+  await server.run('CREATE INDEX ON Person (text) FULL_TEXT');
+  for (let at = 0; at < count; at += 500) {
+    const values = Array.from({ length: 500 }, (_, i) => `(${at + i}, 'word${i} part${at}')`);
+    await server.run(`INSERT INTO Person (number, text) VALUES ${values.join()}`);
+  }
+  await server.run(
+    'CREATE EDGE Knows FROM (SELECT FROM Person WHERE number < 5) TO (SELECT FROM Person WHERE number < 200)',
+  );
+}
+
+/** Slices of a whole pass. */
+async function pass(source: DigestSource, weightMax: number) {
+  const slices: Awaited<ReturnType<typeof sliceOf>>[] = [];
+  let from: Place | undefined;
+  do {
+    const slice = await sliceOf(source, systemRuntime, { from, weightMax });
+    slices.push(slice);
+    from = slice.next;
+  } while (from !== undefined);
+  return slices;
+}
+
+test('a pass in slices reads everything once, and slices of equal copies are equal', async () => {
+  const servers = await ReplicatedServers.start();
+  try {
+    await fillWith(servers.of('a'), 3000);
+    await servers.settled();
+    using own = sourceOf(servers.of('a'));
+    using other = sourceOf(servers.of('c'));
+    const [whole] = await pass(own, Number.POSITIVE_INFINITY);
+    const slices = await pass(own, 1000);
+    assert.ok(slices.length >= 15, String(slices.length));
+    assert.deepEqual(
+      new Set(slices.map(({ next }) => next?.area)),
+      new Set(['rows', 'edges', 'entries', undefined]),
+    );
+    assert.equal(
+      slices.reduce((sum, { weight }) => sum + weight, 0) - (whole?.weight ?? 0),
+      // Each tells the columns of its rows.
+      slices.filter(({ next }) => next?.area === 'rows').length,
+    );
+    // The largest: one entry of each record has the same key.
+    for (const { weight } of slices) assert.ok(weight < 5000, String(weight));
+    assert.deepEqual(await pass(other, 1000), slices);
+    using struck = damaged(servers.of('c'));
+    const found = (await pass(struck, 1000)).map(({ checksum }) => checksum);
+    assert.equal(
+      slices.filter(({ checksum }, at) => checksum !== found[at]).length,
+      1,
+      'one slice tells of it',
+    );
+  } finally {
+    await servers.close();
+  }
+});
+
+test('a byte that a disk has changed in a large database is found by a pass in slices, on the server that has it', async () => {
+  const servers = await ReplicatedServers.start();
+  try {
+    await fillWith(servers.of('a'), 3000);
+    await servers.settled();
+    const viewOf = (server: ReplicatedServer) =>
+      server === servers.of('c') ? damaged(server) : sourceOf(server);
+    const { turn } = watches(servers, { firstWeight: 1000, viewOf });
+    await turn(0);
+    // A pass begins, and each turn goes on with it.
+    await turn(31_000);
+    assert.equal(damageOf(servers.of('c')), undefined, 'it is not in the first slice');
+    for (let turns = 0; turns < 30; turns += 1) await turn(5000);
+    assert.match(damageOf(servers.of('c')) ?? '', /it holds something else/);
+    for (const id of ['a', 'b']) assert.equal(damageOf(servers.of(id)), undefined);
+  } finally {
+    await servers.close();
+  }
+});
 
 const damageOf = (server: ReplicatedServer) => server.replication.seats()[0]?.damage;
 
