@@ -30,7 +30,7 @@ async function filesOf({ database }: Server) {
   const { engine, state } = database;
   using view = state.view();
   const { snapshot, catalog } = view;
-  return digestOf({ snapshot, catalog, shapes: engine.shapes }, systemRuntime);
+  return await digestOf({ snapshot, catalog, shapes: engine.shapes }, systemRuntime);
 }
 
 function runsOf({ database }: Server) {
