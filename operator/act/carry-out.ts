@@ -197,10 +197,7 @@ async function setToken(
   const names = objectNames(metadata.name);
   const given = spec?.auth.clusterToken ?? { secretName: names.token, key: tokenKey };
   const read = async (secretName: string) =>
-    ((await actors.reader.get('Secret', metadata.namespace, secretName)) ??
-      (await actors.reader.getLive('Secret', metadata.namespace, secretName))) as
-      | Secret
-      | undefined;
+    (await actors.reader.getGiven(metadata.namespace, secretName)) as Secret | undefined;
   const wanted = firstLine(await read(given.secretName), given.key);
   const known = [...tokenLines(await read(name)), ...(wanted === undefined ? [] : [wanted])];
   const texts = lines.map((hash) => known.find((line) => hashOf(line) === hash));
@@ -336,9 +333,7 @@ async function readPassword(
   key: string,
 ): Promise<string | undefined> {
   const { namespace } = seen.cluster.metadata;
-  const secret =
-    (await actors.reader.get('Secret', namespace, secretName)) ??
-    (await actors.reader.getLive('Secret', namespace, secretName));
+  const secret = await actors.reader.getGiven(namespace, secretName);
   return secretText(secret as Secret | undefined, key);
 }
 

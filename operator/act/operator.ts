@@ -12,6 +12,7 @@ import { Reflector } from '../kubernetes/reflector.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
 import { WorkQueue } from '../kubernetes/work-queue.ts';
 import { CachedReader, scopeKey } from '../observe/cluster-reader.ts';
+import { GivenSecrets } from '../observe/given-secrets.ts';
 import { MemberError } from '../observe/database-client.ts';
 import type { DatabaseClient } from '../observe/database-client.ts';
 import { MemberPoller } from '../observe/member-poller.ts';
@@ -80,8 +81,7 @@ export class Operator {
   /** Kinds that may not be read: nobody must take their empty caches for the truth. */
   readonly #unreadable = new Set<string>();
   readonly #reflectors: Reflector[] = [];
-  /** Watches of Secrets that users name in a Cluster, by namespace and name. */
-  readonly #secretWatches = new Map<string, Reflector>();
+  readonly #given: GivenSecrets;
   readonly #controller: Controller;
   readonly #kinds: KindController;
   readonly #queue: WorkQueue;
@@ -97,7 +97,20 @@ export class Operator {
       this.#caches.set(kind, new ObjectCache());
     this.#caches.set('Pod', new ObjectCache({ isCompact: true, project: projectPod }));
     this.#caches.set('Node', new ObjectCache({ project: projectNode }));
-    const reader = new CachedReader(this.#caches, options.api, this.#unreadable);
+    this.#given = new GivenSecrets({
+      api: options.api,
+      watch: (namespace, cache, onChange) =>
+        this.#reflect('Secret', { namespace, select: { isMetadataOnly: true }, cache, onChange }),
+      onChange: (namespace, name) => {
+        if (this.#isActive) this.#queue.add(keyOf(namespace, name));
+      },
+    });
+    const reader = new CachedReader({
+      caches: this.#caches,
+      api: options.api,
+      unreadable: this.#unreadable,
+      given: this.#given,
+    });
     this.#leaders = new LeaderWatch({
       ...options,
       onDoubt: (namespace, name) => {
@@ -177,8 +190,7 @@ export class Operator {
   activate(): void {
     this.#isActive = true;
     this.#leaders.start();
-    for (const { metadata } of this.#caches.get('Cluster')?.values() ?? [])
-      this.#queue.add(keyOf(metadata.namespace, metadata.name));
+    for (const cluster of this.#caches.get('Cluster')?.values() ?? []) this.#changed(cluster);
     for (const kind of ownKinds)
       for (const object of this.#caches.get(kind)?.values() ?? []) this.#changed(object);
   }
@@ -188,8 +200,8 @@ export class Operator {
     this.#isActive = false;
     this.#leaders.stop();
     await this.#queue.stop();
-    for (const reflector of [...this.#reflectors, ...this.#secretWatches.values()])
-      reflector.stop();
+    for (const reflector of this.#reflectors) reflector.stop();
+    this.#given.stop();
   }
 
   whenIdle(): Promise<void> {
@@ -202,29 +214,28 @@ export class Operator {
     select: ListOptions,
     isOptional = false,
   ): Reflector {
-    const reflector = this.#reflect(kind, namespace, select, isOptional);
+    const cache = this.#caches.get(kind) ?? new ObjectCache();
+    const onChange = (object: KubernetesObject) => this.#changed(object);
+    const reflector = this.#reflect(kind, { namespace, select, isOptional, cache, onChange });
     this.#reflectors.push(reflector);
     return reflector;
   }
 
   #reflect(
     kind: KindName,
-    namespace: string | undefined,
-    select: ListOptions,
-    isOptional: boolean,
+    given: Pick<
+      ConstructorParameters<typeof Reflector>[0],
+      'namespace' | 'select' | 'isOptional' | 'cache' | 'onChange'
+    >,
   ): Reflector {
     const { api, runtime, log, metrics } = this.#options;
-    const cache = this.#caches.get(kind) ?? new ObjectCache();
+    const { namespace } = given;
     const reflector = new Reflector({
+      ...given,
       api,
       runtime,
       log,
-      cache,
       kind,
-      namespace,
-      select,
-      isOptional,
-      onChange: (object) => this.#changed(object),
       onRelist: () => metrics.add('polyad_operator_relists_total', 'Lists of a kind', { kind }),
       onReadable: (isReadable) => {
         const scope = scopeKey(kind, namespace);
@@ -249,9 +260,15 @@ export class Operator {
       if (schedule !== undefined) this.#queue.add(keyOf(namespace, schedule, 'ScheduledBackup'));
       return;
     }
+    if (object.kind === clusterKind) this.#noteGiven(object.metadata);
     const name = clusterOf(object);
     if (name !== undefined) this.#queue.add(keyOf(object.metadata.namespace, name));
-    else if (object.kind === 'Secret') this.#enqueueUsersOf(object);
+  }
+
+  /** It names other Secrets now, or is gone. */
+  #noteGiven({ namespace = '', name }: KubernetesObject['metadata']): void {
+    const cluster = this.#caches.get(clusterKind)?.get(namespace, name);
+    this.#given.note(namespace, name, cluster === undefined ? [] : givenSecretsOf(cluster));
   }
 
   /** Only Clusters with a pod on the node care; nodes report themselves every few seconds. */
@@ -261,14 +278,6 @@ export class Operator {
       const name = clusterOf(pod);
       if (nodeName === node.metadata.name && name !== undefined)
         this.#queue.add(keyOf(pod.metadata.namespace, name));
-    }
-  }
-
-  #enqueueUsersOf({ metadata }: KubernetesObject): void {
-    for (const cluster of this.#caches.get('Cluster')?.values() ?? []) {
-      if (cluster.metadata.namespace !== metadata.namespace) continue;
-      if (givenSecretsOf(cluster).includes(metadata.name))
-        this.#queue.add(keyOf(cluster.metadata.namespace, cluster.metadata.name));
     }
   }
 
@@ -282,7 +291,7 @@ export class Operator {
     const startedMs = runtime.clock.monotonicMs();
     const afterMs = isOwnKind(kind)
       ? await this.#kinds.look(kind, namespace, name)
-      : await this.#lookAtCluster(namespace, name);
+      : await this.#controller.look(namespace, name);
     const seconds = (runtime.clock.monotonicMs() - startedMs) / 1000;
     const controller = kind.toLowerCase();
     metrics.observeSeconds(
@@ -313,11 +322,6 @@ export class Operator {
     return Math.max(this.#options.pollMs, (questions * 1000) / perSecond);
   }
 
-  #lookAtCluster(namespace: string, name: string): Promise<number | undefined> {
-    this.#watchGivenSecret(namespace, name);
-    return this.#controller.look(namespace, name);
-  }
-
   #failed(key: string, error: unknown): void {
     const { log, metrics } = this.#options;
     // What no answer of the world explains is a fault of ours.
@@ -330,34 +334,6 @@ export class Operator {
     });
     const message = error instanceof Error ? error.message : String(error);
     log.warn({ object: key }, `will be tried again: ${message}`);
-  }
-
-  /** A Secret of the user carries no label of ours: it is watched by its name for as long as a Cluster names it. */
-  #watchGivenSecret(namespace: string, name: string): void {
-    const cluster = this.#caches.get('Cluster')?.get(namespace, name);
-    for (const secret of cluster === undefined ? [] : givenSecretsOf(cluster)) {
-      if (this.#secretWatches.has(keyOf(namespace, secret))) continue;
-      const select = { fieldSelector: `metadata.name=${secret}` };
-      this.#secretWatches.set(
-        keyOf(namespace, secret),
-        this.#reflect('Secret', namespace, select, false),
-      );
-    }
-    this.#dropUnusedSecretWatches();
-  }
-
-  #dropUnusedSecretWatches(): void {
-    if (this.#secretWatches.size === 0) return;
-    const used = new Set<string>();
-    for (const cluster of this.#caches.get('Cluster')?.values() ?? []) {
-      for (const secret of givenSecretsOf(cluster))
-        used.add(keyOf(cluster.metadata.namespace, secret));
-    }
-    for (const [key, reflector] of this.#secretWatches) {
-      if (used.has(key)) continue;
-      reflector.stop();
-      this.#secretWatches.delete(key);
-    }
   }
 
   #noteTimes({

@@ -71,7 +71,7 @@ export class HttpTransport implements Transport {
           // the system alone would try that same connection for two minutes.
           timeout: Math.min(request.timeoutMs, firstAnswerMs),
           headers: {
-            Accept: 'application/json',
+            Accept: request.accept ?? 'application/json',
             'User-Agent': 'polyad-operator',
             ...headers,
             ...(request.body === undefined

@@ -13,6 +13,8 @@ export interface HttpRequest {
   /** With its query string. */
   readonly path: string;
   readonly contentType?: string;
+  /** JSON of whole objects, unless this says otherwise. */
+  readonly accept?: string;
   readonly body?: string;
   readonly signal?: AbortSignal;
   readonly timeoutMs: number;
@@ -33,6 +35,8 @@ export interface HttpStream {
 export interface ListOptions {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Of each object no more than its metadata. */
+  readonly isMetadataOnly?: boolean;
 }
 
 export interface ListPage {

@@ -122,8 +122,6 @@ export class Reflector {
   #isInScope(object: KubernetesObject): boolean {
     const { namespace, select } = this.#options;
     if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
-    const name = /^metadata\.name=(.+)$/.exec(select.fieldSelector ?? '')?.[1];
-    if (name !== undefined) return object.metadata.name === name;
     // What another selector does not list is gone, or selected no more, which is the same here.
     const label = select.labelSelector ?? '';
     return !isLabelKey.test(label) || object.metadata.labels?.[label] !== undefined;

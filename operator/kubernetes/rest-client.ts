@@ -67,6 +67,7 @@ export class RestClient implements KubernetesApi {
           limit: options.limit,
           continue: options.continueToken,
         },
+        accept: acceptOf(options, 'PartialObjectMetadataList'),
       },
     );
     const list = JSON.parse(answer.body) as {
@@ -75,7 +76,6 @@ export class RestClient implements KubernetesApi {
     };
     const token = list.metadata?.continue;
     return {
-      // Items of a list do not say what they are.
       items: (list.items ?? []).map((item) => typed(item, resource)),
       resourceVersion: list.metadata?.resourceVersion ?? '',
       continueToken: token === undefined || token === '' ? undefined : token,
@@ -101,10 +101,12 @@ export class RestClient implements KubernetesApi {
       resourceVersion: options.resourceVersion,
       ...selectors(options),
     });
+    const accept = acceptOf(options, 'PartialObjectMetadata');
     const stream = await this.#options.transport.stream({
       method: 'GET',
       path: pathOf(resource, namespace) + query,
       signal: options.signal,
+      ...(accept === undefined ? undefined : { accept }),
       timeoutMs: watchSilenceMs,
     });
     this.#options.afterCall?.(call, stream.status, false);
@@ -224,6 +226,7 @@ export class RestClient implements KubernetesApi {
       readonly body?: object;
       readonly subresource?: string | undefined;
       readonly query?: Readonly<Record<string, string | number | undefined>>;
+      readonly accept?: string | undefined;
     },
   ): Promise<HttpAnswer> {
     const resource = resourceKinds[target.kind];
@@ -236,6 +239,7 @@ export class RestClient implements KubernetesApi {
       timeoutMs: requestTimeoutMs,
       ...(request.contentType === undefined ? undefined : { contentType: request.contentType }),
       ...(request.body === undefined ? undefined : { body: JSON.stringify(request.body) }),
+      ...(request.accept === undefined ? undefined : { accept: request.accept }),
     });
     const isPassing =
       answer.status === 403 && passingCauses.some((text) => answer.body.includes(text));
@@ -268,6 +272,11 @@ function selectors({ labelSelector, fieldSelector }: ListOptions) {
   return { labelSelector, fieldSelector };
 }
 
+/** In what words objects are asked for; undefined: whole. */
+function acceptOf({ isMetadataOnly }: ListOptions, as: string): string | undefined {
+  return isMetadataOnly ? `application/json;as=${as};g=meta.k8s.io;v=v1` : undefined;
+}
+
 function queryText(query: Readonly<Record<string, string | number | undefined>>): string {
   const parts = Object.entries(query)
     .filter(([, value]) => value !== undefined)
@@ -291,6 +300,7 @@ function parseEvent(line: string, resource: ResourceKind): WatchEvent {
   });
 }
 
+/** Items of a list do not say what they are, and metadata alone say that they are that. */
 function typed(object: KubernetesObject, { apiVersion, kind }: ResourceKind): KubernetesObject {
-  return object.kind === undefined ? { ...object, apiVersion, kind } : object;
+  return object.kind === kind ? object : { ...object, apiVersion, kind };
 }

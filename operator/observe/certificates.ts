@@ -18,10 +18,9 @@ export async function readCertificates(
   const served = spec && servedSecret(name, spec);
   if (spec === undefined || served === undefined) return undefined;
   const secretOf = async (secret: string) =>
-    ((await reader.get('Secret', namespace, secret)) ??
-      (served.isGiven ? await reader.getLive('Secret', namespace, secret) : undefined)) as
-      | Secret
-      | undefined;
+    (await (served.isGiven
+      ? reader.getGiven(namespace, secret)
+      : reader.get('Secret', namespace, secret))) as Secret | undefined;
   const leaf = await secretOf(served.name);
   const authority = served.isGiven ? undefined : await secretOf(objectNames(name).ca);
   return {

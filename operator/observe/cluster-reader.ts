@@ -3,6 +3,7 @@ import { labelKeys, selectorLabels } from '../api/names.ts';
 import type { ObjectCache } from '../kubernetes/object-cache.ts';
 import type { KubernetesApi } from '../kubernetes/port.ts';
 import type { KindName } from '../kubernetes/resource-kinds.ts';
+import type { GivenSecrets } from './given-secrets.ts';
 
 /** Where an observation comes from: the caches of a running operator, or the API itself in tests. */
 export interface ClusterReader {
@@ -23,6 +24,8 @@ export interface ClusterReader {
     namespace: string | undefined,
     name: string,
   ): Promise<KubernetesObject | undefined>;
+  /** A Secret that a user may have named in a Cluster. */
+  getGiven(namespace: string | undefined, name: string): Promise<KubernetesObject | undefined>;
   /** Objects that carry the label of the Cluster. */
   list(
     kind: KindName,
@@ -44,16 +47,19 @@ export class CachedReader implements ClusterReader {
   readonly #caches: ReadonlyMap<KindName, ObjectCache>;
   readonly #api: KubernetesApi;
   readonly #unreadable: ReadonlySet<string>;
+  readonly #given: GivenSecrets;
 
-  /** @param unreadable what may not be read at present, see `scopeKey` */
-  constructor(
-    caches: ReadonlyMap<KindName, ObjectCache>,
-    api: KubernetesApi,
-    unreadable: ReadonlySet<string> = new Set(),
-  ) {
-    this.#caches = caches;
-    this.#api = api;
-    this.#unreadable = unreadable;
+  /** @param parts.unreadable what may not be read at present, see `scopeKey` */
+  constructor(parts: {
+    readonly caches: ReadonlyMap<KindName, ObjectCache>;
+    readonly api: KubernetesApi;
+    readonly unreadable: ReadonlySet<string>;
+    readonly given: GivenSecrets;
+  }) {
+    this.#caches = parts.caches;
+    this.#api = parts.api;
+    this.#unreadable = parts.unreadable;
+    this.#given = parts.given;
   }
 
   canRead(kind: KindName, namespace: string | undefined): boolean {
@@ -72,6 +78,11 @@ export class CachedReader implements ClusterReader {
 
   getLive(kind: KindName, namespace: string | undefined, name: string) {
     return this.#api.get({ kind, namespace, name });
+  }
+
+  async getGiven(namespace: string | undefined, name: string) {
+    // One that was ours once may be named, too.
+    return this.#caches.get('Secret')?.get(namespace, name) ?? this.#given.get(namespace, name);
   }
 
   list(kind: KindName, namespace: string | undefined, cluster: string) {
@@ -120,6 +131,10 @@ export class LiveReader implements ClusterReader {
 
   getLive(kind: KindName, namespace: string | undefined, name: string) {
     return this.get(kind, namespace, name);
+  }
+
+  getGiven(namespace: string | undefined, name: string) {
+    return this.get('Secret', namespace, name);
   }
 
   async list(kind: KindName, namespace: string | undefined, cluster: string) {

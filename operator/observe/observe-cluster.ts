@@ -151,9 +151,12 @@ export async function readSecrets(
   const { name, namespace } = cluster.metadata;
   const names = objectNames(name);
   const given = spec?.auth.rootPassword ?? { secretName: names.root, key: rootPasswordKey };
+  const givenToken = spec?.auth.clusterToken;
+  const ofUser = [spec?.auth.rootPassword?.secretName, givenToken?.secretName];
   const read = async (secretName: string) =>
-    ((await reader.get('Secret', namespace, secretName)) ??
-      (await readGivenSecret(reader, spec, namespace, secretName))) as Secret | undefined;
+    (await (ofUser.includes(secretName)
+      ? reader.getGiven(namespace, secretName)
+      : reader.get('Secret', namespace, secretName))) as Secret | undefined;
   const root = secretText(await read(given.secretName), given.key);
   const applied = secretText(await read(names.rootApplied), rootPasswordKey);
   // A release made it, without an identity of volumes: what its members share tells them from others.
@@ -162,14 +165,8 @@ export async function readSecrets(
     ? ((await reader.get('Secret', namespace, names.token)) ??
       (await reader.getLive('Secret', namespace, names.token)))
     : await read(names.token);
-  const givenToken = spec?.auth.clusterToken;
   const shared = firstLine(
-    givenToken === undefined
-      ? token
-      : (((await reader.get('Secret', namespace, givenToken.secretName)) ??
-          (await reader.getLive('Secret', namespace, givenToken.secretName))) as
-          | Secret
-          | undefined),
+    givenToken === undefined ? token : await read(givenToken.secretName),
     givenToken?.key ?? tokenKey,
   );
   const lines = await read(names.tokenApplied);
@@ -194,17 +191,6 @@ export async function readSecrets(
 
 function identityOf(token: string | undefined): string | undefined {
   return token && createHash('sha256').update(`volumes of ${token}`).digest('hex').slice(0, 32);
-}
-
-/** A Secret of the user carries no label of ours; until the watch of its name has begun it has to be asked for. */
-async function readGivenSecret(
-  reader: ClusterReader,
-  spec: ClusterSpec | undefined,
-  namespace: string | undefined,
-  secretName: string,
-): Promise<KubernetesObject | undefined> {
-  if (spec?.auth.rootPassword?.secretName !== secretName) return undefined;
-  return reader.getLive('Secret', namespace, secretName);
 }
 
 export function secretText(secret: Secret | undefined, key: string): string | undefined {

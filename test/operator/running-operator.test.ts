@@ -236,26 +236,71 @@ test('a process that does not hold the lease reads and writes nothing', async ()
   await operator.stop();
 });
 
-test('a Secret that a user names is watched by its name, for as long as it is named', async () => {
+/** A Secret as a user makes it. */
+function putSecret(world: SimulatedWorld, name: string, password: string): void {
+  world.api.put({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    data: { password: Buffer.from(password).toString('base64') },
+  } as KubernetesObject);
+}
+
+const named = (secretName: string) => ({ auth: { rootPassword: { secretName, key: 'password' } } });
+
+test('a Secret that a user names is followed, and so is the one that is named in its place', async () => {
   const world = new SimulatedWorld();
   const { operator } = runOperatorOn(world);
   await started(world, operator);
-  const put = (password: string) =>
-    world.api.put({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'admin', namespace },
-      data: { password: Buffer.from(password).toString('base64') },
-    } as KubernetesObject);
-  put('first-password');
-  world.create('orders', { auth: { rootPassword: { secretName: 'admin', key: 'password' } } });
+  putSecret(world, 'admin', 'first-password');
+  world.create('orders', named('admin'));
   await pass(world, 10_000);
   assert.deepEqual(world.members.passwords(), ['first-password']);
-  world.api.change('Secret', 'admin', {
-    data: { password: Buffer.from('second-password').toString('base64') },
-  });
+  putSecret(world, 'admin', 'second-password');
   await pass(world, 2000);
   assert.deepEqual(world.members.passwords(), ['second-password']);
+  putSecret(world, 'other', 'third-password');
+  world.api.change('Cluster', 'orders', { spec: named('other') });
+  await pass(world, 10_000);
+  assert.deepEqual(world.members.passwords(), ['third-password']);
+  putSecret(world, 'other', 'fourth-password');
+  await pass(world, 2000);
+  assert.deepEqual(world.members.passwords(), ['fourth-password']);
+  await operator.stop();
+});
+
+test('Secrets that users name cost one watch a namespace, and no value of another Secret is read', async () => {
+  const world = new SimulatedWorld();
+  const { operator } = runOperatorOn(world);
+  const bodies: string[] = [];
+  world.api.onAnswer = (text) => bodies.push(text);
+  await started(world, operator);
+  world.create('plain');
+  putSecret(world, 'of-strangers', 'hidden-from-all');
+  await pass(world, 10_000);
+  const watches = world.api.watchCount;
+  const names = Array.from({ length: 12 }, (_, at) => `c${at}`);
+  for (const name of names) {
+    putSecret(world, `${name}-admin`, `password-of-${name}`);
+    world.create(name, named(`${name}-admin`));
+  }
+  await pass(world, 20_000);
+  for (const name of names) assert.equal(world.condition('Ready', name), 'True AllMembersReady');
+  assert.equal(world.api.watchCount, watches + 1);
+  const requests = world.api.requests.length;
+  await pass(world, 120_000);
+  const live = world.api.requests.slice(requests).filter((text) => /secrets\//.test(text));
+  assert.deepEqual(live, []);
+  putSecret(world, 'of-strangers', 'hidden-still');
+  for (const name of names) world.api.remove(world.cluster(name));
+  await pass(world, 10_000);
+  assert.equal(world.api.watchCount, watches);
+  const leaked = Buffer.from('hidden').toString('base64');
+  assert.ok(bodies.some((text) => text.includes(Buffer.from('password-of-c1').toString('base64'))));
+  assert.equal(
+    bodies.some((text) => text.includes(leaked)),
+    false,
+  );
   await operator.stop();
 });
 

@@ -50,7 +50,7 @@ interface ManagedFields {
 
 interface Subscriber {
   readonly isWanted: (object: StoredObject) => boolean;
-  push(line: string): void;
+  push(change: Change): void;
   end(error?: Error): void;
 }
 
@@ -80,6 +80,8 @@ export class SimulatedApi implements Transport {
   faultBefore: ((request: HttpRequest) => Fault | undefined) | undefined;
   /** Seen after the request took effect, before the answer: the answer may be lost. */
   faultAfter: ((request: HttpRequest) => Fault | undefined) | undefined;
+  /** Hears every answer and every line of a watch. */
+  onAnswer: ((text: string) => void) | undefined;
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -91,6 +93,7 @@ export class SimulatedApi implements Transport {
     const before = this.faultBefore?.(request);
     if (before !== undefined) return faulty(before);
     const answer = this.#handle(request);
+    this.onAnswer?.(answer.body);
     const after = this.faultAfter?.(request);
     return after === undefined ? answer : faulty(after);
   }
@@ -102,7 +105,7 @@ export class SimulatedApi implements Transport {
       const answer = faulty(fault);
       return { status: answer.status, retryAfter: answer.retryAfter, lines: once(answer.body) };
     }
-    return this.#watch(targetOf(request.path), request.signal);
+    return this.#watch(targetOf(request.path), request);
   }
 
   /** Ends all watches; with an error as when the connection breaks. */
@@ -196,7 +199,7 @@ export class SimulatedApi implements Transport {
     const present = this.#objects.get(key);
     switch (request.method) {
       case 'GET':
-        return target.name === undefined ? this.#list(target) : found(present);
+        return target.name === undefined ? this.#list(target, request) : found(present);
       case 'POST':
         if (target.subresource === 'eviction')
           return this.#evict(present, parse(request) as unknown as DeleteOptions);
@@ -212,12 +215,13 @@ export class SimulatedApi implements Transport {
     }
   }
 
-  #list(target: Target): HttpAnswer {
+  #list(target: Target, { accept }: HttpRequest): HttpAnswer {
     const items: StoredObject[] = [];
     for (const [kind, objects] of this.#byKind)
       if (pluralOf(kind) === target.plural)
         for (const object of objects.values()) if (isSelected(object, target)) items.push(object);
-    return json(200, { metadata: { resourceVersion: String(this.#version) }, items });
+    const metadata = { resourceVersion: String(this.#version) };
+    return json(200, { metadata, items: items.map((item) => asAccepted(item, accept)) });
   }
 
   #create(target: Target, body: StoredObject): HttpAnswer {
@@ -322,14 +326,13 @@ export class SimulatedApi implements Transport {
   }
 
   #publish(type: Change['type'], object: StoredObject): void {
-    const version = Number(object.metadata.resourceVersion);
-    this.#history.push({ version, type, object });
-    for (const subscriber of [...this.#subscribers]) {
-      if (subscriber.isWanted(object)) subscriber.push(JSON.stringify({ type, object }));
-    }
+    const change = { version: Number(object.metadata.resourceVersion), type, object };
+    this.#history.push(change);
+    for (const subscriber of [...this.#subscribers])
+      if (subscriber.isWanted(object)) subscriber.push(change);
   }
 
-  #watch(target: Target, signal: AbortSignal | undefined): HttpStream {
+  #watch(target: Target, { signal, accept }: HttpRequest): HttpStream {
     const from = Number(target.query.get('resourceVersion') ?? 0);
     const oldest = this.#history[0]?.version ?? this.#version + 1;
     if (from + 1 < oldest && from < this.#version)
@@ -341,16 +344,18 @@ export class SimulatedApi implements Transport {
     const queue = new LineQueue();
     const subscriber: Subscriber = {
       isWanted: (object) => pluralOf(object.kind) === target.plural && isSelected(object, target),
-      push: (line) => queue.push(line),
+      push: ({ type, object }) => {
+        const line = JSON.stringify({ type, object: asAccepted(object, accept) });
+        this.onAnswer?.(line);
+        queue.push(line);
+      },
       end: (error) => {
         this.#subscribers.delete(subscriber);
         queue.end(error);
       },
     };
-    for (const { version, type, object } of this.#history) {
-      if (version > from && subscriber.isWanted(object))
-        queue.push(JSON.stringify({ type, object }));
-    }
+    for (const change of this.#history)
+      if (change.version > from && subscriber.isWanted(change.object)) subscriber.push(change);
     this.#subscribers.add(subscriber);
     signal?.addEventListener('abort', () => subscriber.end());
     return { status: 200, retryAfter: undefined, lines: queue };
@@ -416,6 +421,13 @@ function faulty(fault: Fault): HttpAnswer {
     message: fault.message ?? `fault ${fault.status}`,
   });
   return { status: fault.status, body, retryAfter: fault.retryAfter };
+}
+
+/** The whole object, or what its metadata say. */
+function asAccepted(object: StoredObject, accept: string | undefined): object {
+  if (!accept?.includes('as=PartialObjectMetadata')) return object;
+  const { metadata } = object;
+  return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata };
 }
 
 function found(object: StoredObject | undefined): HttpAnswer {
