@@ -8,6 +8,8 @@ import type { SimulatedWorld } from './simulated-world.ts';
 export interface HttpFront {
   readonly apiPort: number;
   readonly memberPort: number;
+  /** Told of each request to a member. */
+  onQuestion: () => void;
   close(): void;
 }
 
@@ -17,13 +19,13 @@ export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
     answerApi(world, request, response).catch(() => response.destroy());
   });
   const members = createServer((request, response) => {
+    front.onQuestion();
     answerMember(world, request, response).catch(() => response.destroy());
   });
-  const apiPort = await listen(api, '127.0.0.1');
-  const memberPort = await listen(members, '0.0.0.0');
-  return {
-    apiPort,
-    memberPort,
+  const front = {
+    apiPort: 0,
+    memberPort: 0,
+    onQuestion: () => {},
     close: () => {
       for (const server of [api, members]) {
         server.closeAllConnections();
@@ -31,6 +33,10 @@ export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
       }
     },
   };
+  const apiPort = await listen(api, '127.0.0.1');
+  const memberPort = await listen(members, '0.0.0.0');
+  Object.assign(front, { apiPort, memberPort });
+  return front;
 }
 
 function listen(server: Server, host: string): Promise<number> {
