@@ -9,6 +9,7 @@ process.once('SIGTERM', () => process.exit(0));
 const { join } = await import('node:path');
 const { containerLimitBytes, heapOptions, isHeapPinned, parseHeapPercent, withMemoryVariables } =
   await import('#platform/container-memory.ts');
+const { youngGenerationOptions } = await import('#platform/young-generation.ts');
 
 const mainScript = join(import.meta.dirname, 'main.ts');
 
@@ -46,9 +47,11 @@ async function aTurn(): Promise<void> {
   await systemRuntime.timers.yield();
 }
 
-/** Without a limit nothing is set: a share of the whole machine would be wrong (house decision 4). */
+/** Without a limit the heap as a whole is left alone: a share of the whole machine would be wrong (house decision 4). */
 function optionsFor(percent: number): readonly string[] {
   const limitBytes = containerLimitBytes();
-  const isPinned = isHeapPinned(process.env['NODE_OPTIONS'] ?? '', process.execArgv);
-  return limitBytes === undefined || isPinned ? [] : heapOptions(limitBytes, percent);
+  const nodeOptions = process.env['NODE_OPTIONS'] ?? '';
+  const isPinned = isHeapPinned(nodeOptions, process.execArgv);
+  const ofHeap = limitBytes === undefined || isPinned ? [] : heapOptions(limitBytes, percent);
+  return [...ofHeap, ...youngGenerationOptions(nodeOptions, [...process.execArgv, ...ofHeap])];
 }

@@ -94,16 +94,19 @@ async function loadEverything(): Promise<void> {
 /** Does not return when it succeeds: the process goes on as another one with the same number. */
 async function restartWithCache(): Promise<void> {
   const { withMemoryVariables } = await import('#platform/container-memory.ts');
+  const { youngGenerationOptions } = await import('#platform/young-generation.ts');
   const cache = { [cacheVariable]: fileURLToPath(cacheDirectory) };
   const environment = { ...withMemoryVariables(process.env), ...cache };
   const script = fileURLToPath(import.meta.url);
+  const own = process.execArgv;
+  const options = [...own, ...youngGenerationOptions(process.env['NODE_OPTIONS'] ?? '', own)];
   try {
     fillCache(environment, script);
     // A signal that came meanwhile is told in a turn of the event loop, which the next process would not have.
     await aTurn();
     process.execve?.(
       process.execPath,
-      [process.execPath, ...process.execArgv, script, ...commandLine],
+      [process.execPath, ...options, script, ...commandLine],
       environment,
     );
   } catch {

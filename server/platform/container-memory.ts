@@ -4,7 +4,8 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { totalmem } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
+import { halfSpaceOnFewCores, hasFewCores } from './young-generation.ts';
 
 const MiB = 1024 * 1024;
 
@@ -30,11 +31,16 @@ export function oldSpaceMiB(limitBytes: number, percent = heapPercentDefault): n
 }
 
 /** Options of the platform for a container with this limit. */
-export function heapOptions(limitBytes: number, percent = heapPercentDefault): readonly string[] {
+export function heapOptions(
+  limitBytes: number,
+  percent = heapPercentDefault,
+  cores = availableParallelism(),
+): readonly string[] {
   const old = `--max-old-space-size=${oldSpaceMiB(limitBytes, percent)}`;
   if (limitBytes >= smallContainerBytes) return [old];
   const share = Math.round((limitBytes / MiB) * halfSpaceMiB.perContainer);
-  const half = Math.min(halfSpaceMiB.max, Math.max(halfSpaceMiB.min, share));
+  const most = hasFewCores(cores) ? halfSpaceOnFewCores : halfSpaceMiB.max;
+  const half = Math.min(most, Math.max(halfSpaceMiB.min, share));
   return [old, `--max-semi-space-size=${half}`];
 }
 

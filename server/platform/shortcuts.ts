@@ -13,6 +13,7 @@ const leansOn = {
   'collector-helpers': 'v8',
   'heap-growth': 'v8',
   'tick-shape': 'v8',
+  'young-generation': 'v8',
   'write-instructions': 'lmdb',
   'known-paths': undefined,
   'line-templates': undefined,

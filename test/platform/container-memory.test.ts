@@ -25,11 +25,13 @@ describe('heap of a container', () => {
   });
 
   it('has a young generation that fits in too', () => {
-    const of = (limitMiB: number) => heapOptions(limitMiB * MiB).join(' ');
+    const of = (limitMiB: number, cores = 4) => heapOptions(limitMiB * MiB, 75, cores).join(' ');
     assert.equal(of(64), '--max-old-space-size=24 --max-semi-space-size=2');
     assert.equal(of(512), '--max-old-space-size=256 --max-semi-space-size=8');
     assert.equal(of(1024), '--max-old-space-size=640 --max-semi-space-size=16');
     assert.equal(of(2048), '--max-old-space-size=1408');
+    assert.equal(of(64, 2), '--max-old-space-size=24 --max-semi-space-size=2');
+    assert.equal(of(1024, 2), '--max-old-space-size=640 --max-semi-space-size=4');
   });
 
   it('is left to whoever chose one', () => {
