@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Value } from '#core/value/value.ts';
 import { openTestDatabase } from '../support/open-test-database.ts';
 
 // A byte of a chunk of postings is changed in the closed file, as a bad disk would. Records hold the words in capitals, so that only
@@ -20,11 +21,20 @@ async function checkDamage(kind: 'chunk' | 'segment'): Promise<void> {
   try {
     await database.run('CREATE DOCUMENT TYPE A');
     await database.run('CREATE PROPERTY A.x STRING');
-    const rows = Array.from({ length: 3_000 }, (_, n) => ({ n, x: `M${n} UNMISTAKABLE Z${n}` }));
     const put = 'INSERT INTO A SET n = :n, x = :x';
+    // As one commit, so that all of it lies in one segment.
+    const putAll = (from: number, textOf: (n: number) => string) => {
+      const row = (n: number) =>
+        new Map<string, Value>([
+          ['n', from + n],
+          ['x', textOf(n)],
+        ]);
+      const all = Array.from({ length: 3_000 }, (_, n) => row(n));
+      return database.run('INSERT INTO A CONTENT :all', { all });
+    };
     const create = 'CREATE INDEX ON A (x) FULL_TEXT';
     if (kind === 'segment') await database.run(create);
-    for (const { n, x } of rows) await database.run(put, { n, x });
+    await putAll(0, (n) => `M${n} UNMISTAKABLE Z${n}`);
     if (kind === 'chunk') await database.run(create);
     assert.equal(await found('m7'), '{n: 7}');
     let damages = 0;
@@ -46,8 +56,11 @@ async function checkDamage(kind: 'chunk' | 'segment'): Promise<void> {
     // What was not in the chunk goes on; changes do not look at it.
     await database.run(put, { n: 3_000, x: 'M1 UNMISTAKABLE' });
     assert.equal(await found('+m1'), '{n: 1}\n{n: 3000}');
+    // So many that the checkpoint would take the damaged segment into theirs.
+    await putAll(4_000, (n) => `B${n} C${n}`);
     await database.database.engine.checkpoint();
     assert.equal(await found('+m1'), '{n: 1}\n{n: 3000}');
+    assert.equal(await found('+b5'), '{n: 4005}');
     await assert.rejects(found('unmistakable'), { code: 'CorruptedRecord' });
     assert.notEqual(await check(), 0);
     await assert.rejects(database.run('COMPACT INDEX `A[x]`'), { code: 'CorruptedRecord' });
