@@ -42,6 +42,8 @@ async function checkDamage(kind: 'chunk' | 'segment'): Promise<void> {
       const path = join(database.directory, 'test', 'data.mdb');
       const file = readFileSync(path);
       for (let at = file.indexOf('unmist'); at >= 0; at = file.indexOf('unmist', at + 1)) {
+        // A key has the index or the segment before the word; LMDB itself would be led astray by it.
+        if (file[at - 1] === 2 && file[at - 2] === 1) continue;
         file[at] = (file[at] ?? 0) ^ 0x20;
         damages += 1;
       }
