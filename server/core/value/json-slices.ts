@@ -86,11 +86,14 @@ const unitsPerLook = 128;
 const stepsPerLook = 512;
 /** Looked at between two pauses: some 100 microseconds of bytes that are no ASCII. */
 const checkedBytes = 256 * 1024;
-const partLength = 128 * 1024;
+/** With what is left of the part before, a text that the platform keeps among small objects even at two bytes a unit. */
+const partLength = 48 * 1024;
 /** Units of a string that are read without a stop: some 50 microseconds. */
 const unitsPerPiece = 16 * 1024;
-/** As much of the text is seen at each step, or all that is left of it: the longest piece, number or word, and more. */
-const windowMin = 2 * numberLengthMax;
+/** As much of the text is seen at each step, or all that is left of it: the longest word or escape, and more. */
+const windowMin = 4 * 1024;
+/** As much of it is seen where a number may be longer than that. */
+const numberWindowMin = 2 * numberLengthMax;
 
 // Methods of node's buffers that their published types leave out; they take any byte array.
 const { latin1Slice, utf8Slice } = Buffer.prototype as unknown as {
@@ -138,6 +141,12 @@ const closeBrace = 125;
 const bytesPerValue = 32;
 const bytesPerContainer = 160;
 
+/** Signs that a number may have in it. */
+function isOfNumber(unit: number): boolean {
+  if (unit >= 48 && unit <= 57) return true;
+  return unit === 45 || unit === 43 || unit === 46 || unit === 101 || unit === 69;
+}
+
 type Container = Value[] | Map<string, Value>;
 
 /** What stands next in the text. `first` may be the end of what was opened as well. */
@@ -150,8 +159,10 @@ class JsonSlices {
   /** What is seen of the text, and the place in it. */
   #window = '';
   #position = 0;
-  /** Behind this place the window is to move on. */
+  /** Behind this place the window is to move on; infinite when it holds all that is left. */
   #moveAt = -1;
+  /** Where a number begins that the end of the window may have cut; behind all when there is none. */
+  #cutNumberStart = 0;
   /** Where the window begins in the text, the number of the line and where it begins. */
   #windowStart = 0;
   #line = 1;
@@ -210,16 +221,25 @@ class JsonSlices {
 
   #moveWindow(): void {
     this.#windowStart += this.#position;
-    let window = this.#window.slice(this.#position);
+    this.#window = this.#window.slice(this.#position);
     this.#position = 0;
-    this.#moveAt = Number.POSITIVE_INFINITY;
-    for (let part = this.#parts.next(); part.done !== true; part = this.#parts.next()) {
-      window += part.value;
-      if (window.length < windowMin) continue;
-      this.#moveAt = window.length - windowMin;
-      break;
+    this.#widenWindow(windowMin);
+  }
+
+  /** More of the text, until the window has this length or all that is left is in it. */
+  #widenWindow(length: number): void {
+    let window = this.#window;
+    let isAll = false;
+    while (window.length < length && !isAll) {
+      const part = this.#parts.next();
+      if (part.done === true) isAll = true;
+      else window += part.value;
     }
     this.#window = window;
+    this.#moveAt = isAll ? Number.POSITIVE_INFINITY : window.length - windowMin;
+    let cut = window.length;
+    while (!isAll && cut > 0 && isOfNumber(window.charCodeAt(cut - 1))) cut -= 1;
+    this.#cutNumberStart = isAll ? Number.POSITIVE_INFINITY : cut;
   }
 
   /** Skips white space; the unit at the position, NaN at the end of the window. */
@@ -301,6 +321,7 @@ class JsonSlices {
   }
 
   #number(): void {
+    if (this.#position >= this.#cutNumberStart) this.#widenWindow(this.#position + numberWindowMin);
     const numbers = this.#numbers;
     const value = numbers.read(this.#window, this.#position);
     if (numbers.fault !== undefined) throw this.#fail(numbers.end, numbers.fault);
@@ -397,7 +418,7 @@ class JsonSlices {
   /** A piece of a string that has escapes or is long. */
   #goOnWithString(begun: string): void {
     const window = this.#window;
-    const end = this.#position + unitsPerPiece;
+    const end = Math.min(this.#position + unitsPerPiece, this.#moveAt + 1);
     // Joined piece by piece: a sum of a million little texts would be as many objects.
     const parts: string[] = [];
     let position = this.#position;
