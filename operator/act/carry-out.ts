@@ -77,7 +77,10 @@ export async function carryOut(action: Action, task: Task): Promise<void> {
       );
     case 'grow-claim':
       return patch(task, nameOf(action.target, namespace), {
-        metadata: { uid: action.target.uid },
+        metadata: {
+          uid: action.target.uid,
+          annotations: { [annotationKeys.askedSize]: action.size },
+        },
         spec: { resources: { requests: { storage: action.size } } },
       });
     case 'delete':

@@ -49,6 +49,8 @@ export const annotationKeys = {
   trustedSince: 'polyad.io/trusted-since',
   /** On the Secret that members read the token from: since when its lines are those that they are. */
   tokenSince: 'polyad.io/token-since',
+  /** On a claim: the size that the operator asked for, so that it takes nothing back that somebody else asked for. */
+  askedSize: 'polyad.io/asked-size',
   kubectlRestartedAt: 'kubectl.kubernetes.io/restartedAt',
 } as const;
 

@@ -35,8 +35,8 @@ export interface Observation {
   readonly jobs: readonly Job[] | undefined;
   /** The Restore of `spec.bootstrap.fromBackup`; undefined: there is none. */
   readonly bootstrap: ObservedBootstrap | undefined;
-  /** Whether the class of the data claim can grow; undefined when classes may not be read. */
-  readonly isExpandable: boolean | undefined;
+  /** Whether volumes of a class can grow, by the name of the class: of those that have to, and that may be read. */
+  readonly isExpandable: ReadonlyMap<string, boolean>;
   /** Kinds of the Prometheus operator that this Kubernetes has and that may be read. */
   readonly monitorKinds: ReadonlySet<MonitorKind>;
   /** Whether this Kubernetes has the Certificates of cert-manager, and they may be read. */

@@ -31,6 +31,7 @@ import type {
 import { expectedObjects } from '../resources/expected-objects.ts';
 import { bootstrapName } from '../resources/bootstrap.ts';
 import { claimOrdinal } from '../resources/claims.ts';
+import { wantedSizes } from '../resources/stateful-set.ts';
 import { readCertificates } from './certificates.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
@@ -96,7 +97,7 @@ export async function observeCluster(
     monitorKinds: present,
     hasCertManager: reader.canRead('Certificate', namespace),
     bootstrap: await readBootstrap(reader, cluster, spec),
-    isExpandable: await readExpandable(reader, spec, claims),
+    isExpandable: await readExpandable(reader, cluster, spec, claims),
     isNamespaceTerminating: await readTerminating(reader, cluster, spec),
   };
 }
@@ -244,24 +245,31 @@ async function readBootstrap(
   return { phase: found.status?.phase, message: ready?.message ?? 'it has not begun yet' };
 }
 
-/** Asked only when something has to grow. */
+/** Asked only of classes of which something has to grow. */
 async function readExpandable(
   reader: ClusterReader,
+  { metadata }: ClusterObject,
   spec: ClusterSpec | undefined,
   claims: readonly Claim[],
-): Promise<boolean | undefined> {
-  const claim = claims.find(
-    ({ metadata, spec: own }) =>
-      metadata.name.startsWith('data-') &&
-      own?.resources?.requests?.['storage'] !== String(spec?.storage.size),
-  );
-  const className = claim?.spec?.storageClassName;
-  if (className === undefined) return undefined;
+): Promise<ReadonlyMap<string, boolean>> {
+  const found = new Map<string, boolean>();
+  for (const [template, size] of spec === undefined ? [] : wantedSizes(spec))
+    for (const { metadata: own, spec: claim } of claims) {
+      const className = claim?.storageClassName;
+      const isOfTemplate = own.name.startsWith(`${template}-${metadata.name}-`);
+      const isOther = claim?.resources?.requests?.['storage'] !== size;
+      if (!isOfTemplate || !isOther || className === undefined || found.has(className)) continue;
+      const isExpandable = await readClass(reader, className);
+      if (isExpandable !== undefined) found.set(className, isExpandable);
+    }
+  return found;
+}
+
+/** @returns undefined where it is not there, or may not be read */
+async function readClass(reader: ClusterReader, name: string): Promise<boolean | undefined> {
   try {
-    const found = await reader.get('StorageClass', undefined, className);
-    return found === undefined
-      ? undefined
-      : ((found as StorageClass).allowVolumeExpansion ?? false);
+    const found = await reader.get('StorageClass', undefined, name);
+    return found && ((found as StorageClass).allowVolumeExpansion ?? false);
   } catch {
     return undefined;
   }

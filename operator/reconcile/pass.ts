@@ -66,7 +66,8 @@ export interface Draft {
   stalled: Stall | undefined;
   /** Work in progress towards this generation. */
   progress: Trouble | undefined;
-  storage: Trouble | undefined;
+  /** Of claims that do not have their size. */
+  readonly storage: (Trouble & { readonly claim: string })[];
   pendingRestart: string | undefined;
   hotProblem: string | undefined;
   isTemplateOutdated: boolean;
@@ -174,7 +175,7 @@ export function makeDraft(pass: Pass): Draft {
     certificateProblem: undefined,
     stalled: undefined,
     progress: undefined,
-    storage: undefined,
+    storage: [],
     pendingRestart: undefined,
     hotProblem: undefined,
     isTemplateOutdated: false,

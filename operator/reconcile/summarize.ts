@@ -9,7 +9,7 @@ import { lacksQuorum } from './group/lost-quorum.ts';
 import type { GroupView } from './group/group-view.ts';
 import { contributing } from './group/predicates.ts';
 import { hasPods } from './pass.ts';
-import type { Draft, Pass } from './pass.ts';
+import type { Draft, Pass, Trouble } from './pass.ts';
 import { topologyCondition } from './topology.ts';
 import { hasCertificates, servedSecret } from '../resources/certificates.ts';
 import { wantedMonitors } from '../resources/monitors.ts';
@@ -225,7 +225,9 @@ function storageOf({ seen }: Pass, draft: Draft): ClusterStatus['storage'] {
       claim: claim.metadata.name,
       requested: claim.spec?.resources?.requests?.['storage'],
       capacity: claim.status?.capacity?.['storage'],
-      state: draft.storage?.reason ?? claim.status?.phase,
+      state:
+        draft.storage.find(({ claim: name }) => name === claim.metadata.name)?.reason ??
+        claim.status?.phase,
     }),
   );
 }
@@ -266,7 +268,7 @@ function phaseOf(pass: Pass, draft: Draft, { isPaused, isDeleting }: Mode): stri
     default:
       break;
   }
-  if (draft.storage !== undefined && draft.storage.reason !== 'NotExpandable') return 'Resizing';
+  if (growing(draft) !== undefined) return 'Resizing';
   if (isWhole(pass)) return 'Running';
   if (draft.lastGoodImage === undefined) return 'Creating';
   return lacksQuorum(factsOf(pass)) ? 'NoQuorum' : 'Degraded';
@@ -398,8 +400,13 @@ function progressOf(pass: Pass, draft: Draft, mode: Mode): Draft['progress'] {
     return { reason: 'Hibernating', message: 'the members are ending' };
   if (draft.operation !== undefined)
     return { reason: draft.operation.type, message: `step ${draft.operation.step}` };
-  if (draft.storage !== undefined && draft.storage.reason !== 'NotExpandable') return draft.storage;
-  return undefined;
+  return growing(draft);
+}
+
+/** A claim on its way to its size. */
+function growing({ storage }: Draft): Trouble | undefined {
+  const found = storage.find(({ reason }) => reason !== 'NotExpandable');
+  return found && { reason: found.reason, message: found.message };
 }
 
 function readyCondition(
@@ -428,8 +435,11 @@ function readyCondition(
 
 /** Claims that were never bound hold nothing; those of a hibernated Cluster are there. */
 function storageCondition({ seen, spec }: Pass, draft: Draft): WantedCondition {
-  if (draft.storage !== undefined)
-    return { type: 'StorageReady', status: 'False', ...draft.storage };
+  const [first] = draft.storage;
+  if (first !== undefined) {
+    const message = draft.storage.map((one) => one.message).join('; ');
+    return untruth('StorageReady', first.reason, message);
+  }
   if (spec.ephemeral) return truth('StorageReady', 'Ephemeral', 'data lives as long as its pod');
   const unbound = seen.claims.filter(({ status }) => status?.phase !== 'Bound');
   if (unbound.length === 0 && seen.claims.length > 0)

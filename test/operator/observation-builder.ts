@@ -104,7 +104,9 @@ export function observationOf(world: World, before: object = {}): Observation {
     claims: world.claim === null ? [] : [merged(baseClaim as unknown as Claim, world.claim)],
     jobs: world.jobs,
     secrets: merged(settled.secrets, world.secrets),
-    isExpandable: world.isExpandable,
+    isExpandable: new Map(
+      world.isExpandable === undefined ? [] : [['standard', world.isExpandable]],
+    ),
     rejections: new Map(
       Object.entries(world.rejections ?? {}).map(([target, message]) => [
         target,
@@ -168,7 +170,7 @@ function settleAnew(spec: object): Observation {
     claims: [baseClaim as unknown as Claim],
     jobs: undefined,
     bootstrap: undefined,
-    isExpandable: undefined,
+    isExpandable: new Map(),
     rejections: new Map(),
     done: new Set(),
     running: new Set(),

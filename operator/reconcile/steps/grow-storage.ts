@@ -1,15 +1,19 @@
+import { annotationKeys } from '../../api/names.ts';
 import type { Claim } from '../../api/kubernetes-object.ts';
 import { compareQuantities } from '../../resources/quantity.ts';
 import { wantedSizes } from '../../resources/stateful-set.ts';
 import { canDisrupt } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
+import { reasonToWait } from './reason-to-wait.ts';
 
-const fileSystemResizeMs = 120_000;
+/** So long a claim that grows is waited for: by its own pod, whose restart may be what it lacks, and by the claims behind it. */
+const patienceMs = 120_000;
 
 /**
- * Storage only grows (operator.md 8.6): claims first, whatever state the member is in, since a full disk is a common reason for
- * being down; then the StatefulSet is made anew around its running pod, because its claim templates cannot be changed.
+ * Storage only grows (operator.md 8.6): claims first, one at a time, whatever state the member is in, since a full disk is a common
+ * reason for being down; then the StatefulSet is made anew around its running pods, because its claim templates cannot be
+ * changed.
  */
 export const growStorage: Step = (pass, draft) => {
   for (const [template, size] of wantedSizes(pass.spec)) {
@@ -18,6 +22,9 @@ export const growStorage: Step = (pass, draft) => {
   }
   return undefined;
 };
+
+/** What a claim is at: `here` is as it should be, `later` keeps the template as it is, `alone` those behind it, too. */
+type Growing = StepEnd | 'here' | 'later' | 'alone';
 
 function growTemplate(
   pass: Pass,
@@ -36,8 +43,9 @@ function growTemplate(
     const claim = seen.claims.find(({ metadata }) => metadata.name === name);
     if (claim === undefined && ordinal > 0) continue;
     const end = growClaim(pass, draft, { name, claim, size, templateSize, ordinal });
-    if (end === 'wait') isWaiting = true;
-    else if (end !== undefined) return end;
+    if (end === 'alone') return undefined;
+    if (end === 'later') isWaiting = true;
+    else if (end !== 'here') return end;
   }
   return isWaiting ? undefined : adoptTemplateSize(pass, draft, { size, templateSize });
 }
@@ -50,40 +58,48 @@ interface Growth {
   readonly ordinal: number;
 }
 
-/** `wait`: this claim is not there yet, so the template stays. */
-function growClaim(
-  pass: Pass,
-  draft: Draft,
-  { name, claim, size, templateSize, ordinal }: Growth,
-): StepEnd | 'wait' | undefined {
+function growClaim(pass: Pass, draft: Draft, growth: Growth): Growing {
+  const { name, claim, size, templateSize } = growth;
   const requested = claim?.spec?.resources?.requests?.['storage'] ?? templateSize;
-  if (requested === undefined || claim?.metadata.deletionTimestamp !== undefined) return 'wait';
+  if (requested === undefined || claim?.metadata.deletionTimestamp !== undefined) return 'later';
   const difference = compareQuantities(size, requested);
-  if (difference < 0 && !canTakeBack(claim, size)) {
+  if (claim !== undefined && (difference > 0 || (difference < 0 && canTakeBack(claim, size))))
+    return askForSize(pass, draft, claim, size);
+  if (difference < 0 && isShrink(templateSize, size)) {
     const message = `spec.storage: ${name} has ${requested} and cannot shrink to ${size}`;
     stall(draft, 'StorageShrinkRefused', message);
-    return 'wait';
+    return 'later';
   }
-  if (claim !== undefined && difference !== 0)
-    return askForSize(pass, draft, claim, size) ?? 'wait';
-  return claim === undefined ? undefined : waitForCapacity(pass, draft, claim, { size, ordinal });
+  if (difference < 0)
+    draft.warnings.push({
+      reason: 'StorageUneven',
+      message: `spec.storage: ${name} has ${requested}, more than ${size}: it stays so`,
+    });
+  return claim === undefined ? 'here' : waitForCapacity(pass, draft, claim, growth);
 }
 
-/** A size that the storage system never reached may be lowered again, down to what is really there. */
-function canTakeBack(claim: Claim | undefined, size: string): boolean {
-  const capacity = claim?.status?.capacity?.['storage'];
-  return capacity !== undefined && compareQuantities(size, capacity) >= 0;
+/** The spec was lowered; otherwise somebody made this one claim larger by hand. */
+function isShrink(templateSize: string | undefined, size: string): boolean {
+  return templateSize === undefined || compareQuantities(size, templateSize) < 0;
 }
 
-function askForSize(pass: Pass, draft: Draft, claim: Claim, size: string): StepEnd | undefined {
+/** A size that the operator asked for and the storage system never reached may be lowered again, down to what is really there. */
+function canTakeBack({ metadata, spec, status }: Claim, size: string): boolean {
+  const capacity = status?.capacity?.['storage'];
+  const isAsked =
+    metadata.annotations?.[annotationKeys.askedSize] === spec?.resources?.requests?.['storage'];
+  return isAsked && capacity !== undefined && compareQuantities(size, capacity) >= 0;
+}
+
+function askForSize(pass: Pass, draft: Draft, claim: Claim, size: string): Growing {
   const name = claim.metadata.name;
   const refusal =
-    pass.seen.isExpandable === false
+    pass.seen.isExpandable.get(claim.spec?.storageClassName ?? '') === false
       ? `the storage class of ${name} does not allow volumes to grow`
       : rejectionOf(pass, draft, `grow-claim PersistentVolumeClaim/${name}`);
   if (refusal !== undefined) {
-    draft.storage = { reason: 'NotExpandable', message: refusal };
-    return undefined;
+    draft.storage.push({ claim: name, reason: 'NotExpandable', message: refusal });
+    return 'later';
   }
   note(draft, 'StorageResizing', `${name} grows to ${size}`);
   return {
@@ -104,23 +120,36 @@ function waitForCapacity(
   pass: Pass,
   draft: Draft,
   claim: Claim,
-  { size, ordinal }: { readonly size: string; readonly ordinal: number },
-): StepEnd | 'wait' | undefined {
+  { size, ordinal }: Growth,
+): Growing {
   const capacity = claim.status?.capacity?.['storage'];
-  if (capacity === undefined || compareQuantities(capacity, size) >= 0) return undefined;
-  const pending = claim.status?.conditions?.find(({ type }) => type === 'FileSystemResizePending');
-  const name = claim.metadata.name;
-  draft.storage = {
+  if (capacity === undefined || compareQuantities(capacity, size) >= 0) return 'here';
+  const { conditions = [] } = claim.status ?? {};
+  const pending = conditions.find(({ type }) => type === 'FileSystemResizePending');
+  draft.storage.push({
+    claim: claim.metadata.name,
     reason: pending === undefined ? 'ResizePending' : 'FileSystemResizePending',
-    message: `${name} has ${capacity} of ${size}`,
-  };
+    message: `${claim.metadata.name} has ${capacity} of ${size}`,
+  });
   lookAgain(draft, 5000);
-  const sinceMs = pass.nowMs - Date.parse(pending?.lastTransitionTime ?? '');
+  const hasLasted = (since: string | undefined) =>
+    pass.nowMs - Date.parse(since ?? '') > patienceMs;
+  if (pending === undefined) {
+    const resizing = conditions.find(({ type }) => type === 'Resizing');
+    return hasLasted(resizing?.lastTransitionTime) ? 'later' : 'alone';
+  }
+  if (!hasLasted(pending.lastTransitionTime)) return 'later';
+  return restartForGrowth(pass, draft, ordinal) ?? 'later';
+}
+
+/** The volume has grown; its file system does when it is mounted anew. */
+function restartForGrowth(pass: Pass, draft: Draft, ordinal: number): StepEnd | undefined {
   const member = pass.seen.members[ordinal];
   const pod = member?.pod;
-  if (!(sinceMs > fileSystemResizeMs) || pod === undefined) return 'wait';
-  if (pod.metadata.deletionTimestamp !== undefined || pass.spec.update.paused) return 'wait';
-  if (member === undefined || !canDisrupt(member, pass.facts).isAllowed) return 'wait';
+  if (member === undefined || pod === undefined || pod.metadata.deletionTimestamp !== undefined)
+    return undefined;
+  if (reasonToWait(pass, draft) !== undefined) return undefined;
+  if (!canDisrupt(member, pass.facts).isAllowed) return undefined;
   note(draft, 'SingleMemberRestart', `${pod.metadata.name} restarts so that its volume can grow`);
   const uid = pod.metadata.uid === undefined ? undefined : { uid: pod.metadata.uid };
   return {

@@ -8,7 +8,7 @@ import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, lastFailure, podProblem, readySinceMs } from '../../resources/pod-state.ts';
 import { speaksTls } from '../../resources/replication.ts';
-import { isInMaintenanceWindow } from '../maintenance-window.ts';
+import { reasonToWait } from './reason-to-wait.ts';
 import { tryImage } from './try-image.ts';
 import { backUpAll } from './back-up.ts';
 import { verifyUpgrade } from './verify-upgrade.ts';
@@ -280,17 +280,6 @@ function noteInterruption({ podCount, group }: Pass, draft: Draft, isAtOnce: boo
     note(draft, 'SingleMemberRestart', 'there is one member: clients wait while it restarts');
   if (group.voters.length === 2)
     note(draft, 'QuorumWillPause', 'there are two voters: writes wait while one restarts');
-}
-
-function reasonToWait(pass: Pass, draft: Draft): string | undefined {
-  const { update } = pass.spec;
-  if (update.strategy === 'OnDelete')
-    return 'spec.update.strategy is OnDelete: delete the pod to restart it';
-  if (update.paused) return 'spec.update.paused holds restarts';
-  const windows = update.maintenanceWindows ?? [];
-  if (windows.length === 0 || isInMaintenanceWindow(windows, pass.nowMs)) return undefined;
-  lookAgain(draft, 60_000);
-  return 'waiting for a maintenance window of spec.update.maintenanceWindows';
 }
 
 /** Whether this very change has been begun. */

@@ -135,7 +135,7 @@ export class SimulatedControllers {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata: { name, ...(namespace && { namespace }), labels: template.metadata.labels ?? {} },
-      spec: { ...template.spec, storageClassName: 'standard' },
+      spec: { storageClassName: 'standard', ...template.spec },
     } as StoredObject);
   }
 
