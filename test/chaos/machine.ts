@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -9,10 +10,12 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalServer } from '#cluster/dev/local-server.ts';
 
 const source = join(import.meta.dirname, 'faults.c');
+const liveLooksMax = 300;
 const volumeSize = '160m';
 const [cutAt, aheadAt] = [0, 8];
 
@@ -21,6 +24,21 @@ export function ownMegabytes({ pid }: LocalServer): number {
   if (pid === undefined) return Number.NaN;
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+/** For the environment of a server whose live memory is asked for. */
+export const tellsLiveMemory = {
+  NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'live-memory.ts')).href}`,
+};
+
+/** What lives in all threads of a server once their garbage is collected, in megabytes. NaN: it does not tell. */
+export async function liveMegabytes({ pid, options }: LocalServer): Promise<number> {
+  if (pid === undefined) return Number.NaN;
+  const path = join(options.rootPath, 'live-memory');
+  rmSync(path, { force: true });
+  process.kill(pid, 'SIGUSR2');
+  for (let look = 0; look < liveLooksMax && !existsSync(path); look += 1) await sleep(100);
+  return existsSync(path) ? Number(readFileSync(path, 'utf8')) / 2 ** 20 : Number.NaN;
 }
 
 /** What this machine lets a test do to the disks and clocks of servers below `directory`. */

@@ -8,6 +8,9 @@ export class Writers {
   readonly acknowledged = new Set<number>();
   readonly failures: string[] = [];
   bookmark = 0;
+  /** The longest that nobody was acknowledged for, in milliseconds. */
+  longestStallMs = 0;
+  #acknowledgedMs: number | undefined;
   #isOver = false;
   #isAbandoned = false;
   #next: number;
@@ -55,6 +58,10 @@ export class Writers {
       const isUnderWay = JSON.stringify(answer?.body ?? '').includes('RequestStillInFlight');
       if (answer?.status === 200) {
         this.acknowledged.add(number);
+        const nowMs = performance.now();
+        const stallMs = nowMs - (this.#acknowledgedMs ?? nowMs);
+        this.longestStallMs = Math.max(this.longestStallMs, stallMs);
+        this.#acknowledgedMs = nowMs;
         const index = Number(answer.headers.get('x-service-commit-index'));
         this.bookmark = Math.max(this.bookmark, index);
         return;
