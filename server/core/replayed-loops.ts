@@ -43,6 +43,10 @@ class ReplayedLoops {
     if (this.#counted !== undefined) this.#counted.count = 0;
   }
 
+  forget(): void {
+    if (this.#loops.length > 0) this.#loops.length = 0;
+  }
+
   spend(items: number): void {
     this.#itemsLeft -= items;
   }
@@ -89,31 +93,83 @@ export function mapLong<T, R>(items: readonly T[], make: (item: T, at: number) =
   return items.map(make);
 }
 
-const onlyOne = [undefined];
-
-/** What `make` gives, made once however often the work around it begins anew. For what takes as long as its argument is. */
-export function madeOnce<R>(make: () => R): R {
-  return current === undefined ? make() : (current.map(onlyOne, make)[0] as R);
+/**
+ * As `mapLong`, where an item needs to know what was made of those before.
+ * @param begin makes the state that the items share: anew whenever the first of them is
+ * @param make may change the state as the last thing that it does, or takes its changes back when it throws
+ */
+export function mapLongOver<S, T, R>(
+  items: readonly T[],
+  begin: () => S,
+  make: (item: T, state: S) => R,
+): { readonly made: readonly R[]; readonly state: S } {
+  const isReplayed = current !== undefined && items.length >= longMin;
+  const state = isReplayed ? madeOnce(begin) : begin();
+  return { made: mapLong(items, (item) => make(item, state)), state };
 }
 
+/** `items.filter(test)`, with the pauses of `mapLong`. */
+export function filterLong<T>(items: readonly T[], test: (item: T) => boolean): readonly T[] {
+  if (current === undefined || items.length < longMin) return items.filter(test);
+  const isKept = mapLong(items, test);
+  return madeOnce(() => items.filter((_, at) => isKept[at]), items.length);
+}
+
+const onlyOne = [undefined];
+
 /**
- * Does work in stretches.
- * @param counted what the work begins to count at 0
- * @throws what the work throws
+ * What `make` gives, made once however often the work around it begins anew. For what takes as long as its argument is.
+ * @param items how many `make` goes through, after which there may be a pause. What goes through few is made anew each time: it may
+ *   hold objects that are made anew, too, and are told apart by being the same
  */
-export function* inStretches<T>(work: () => T, counted?: ReplayedCount): PausingWork<T> {
-  const loops = new ReplayedLoops(counted);
-  for (;;) {
+export function madeOnce<R>(make: () => R, items?: number): R {
+  const loops = current;
+  if (loops === undefined) return make();
+  if (items === undefined) return loops.map(onlyOne, make)[0] as R;
+  if (items < longMin) return make();
+  return loops.map(onlyOne, () => {
+    loops.spend(items);
+    return make();
+  })[0] as R;
+}
+
+/** The turn is over: the same work is to be tried again. */
+export const PAUSED = Symbol('paused');
+
+/** Pieces of work one after the other, each in stretches; next to nothing for those that hold nothing long. */
+export class Stretches {
+  readonly #loops: ReplayedLoops;
+
+  /** @param counted what each piece begins to count at 0 */
+  constructor(counted?: ReplayedCount) {
+    this.#loops = new ReplayedLoops(counted);
+  }
+
+  /** What the work gives, which is over then. @throws what the work throws */
+  attempt<T>(work: () => T): T | typeof PAUSED {
+    const loops = this.#loops;
     const outer = current;
     current = loops;
     loops.rewind();
     try {
-      return work();
+      const result = work();
+      loops.forget();
+      return result;
     } catch (error) {
       if (error !== pause) throw error;
+      return PAUSED;
     } finally {
       current = outer;
     }
+  }
+}
+
+/** Does work in stretches. @throws what the work throws */
+export function* inStretches<T>(work: () => T, counted?: ReplayedCount): PausingWork<T> {
+  const stretches = new Stretches(counted);
+  for (;;) {
+    const result = stretches.attempt(work);
+    if (result !== PAUSED) return result;
     yield;
   }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toEnd } from '#core/pausing-work.ts';
-import { inStretches, madeOnce, mapLong } from '#core/replayed-loops.ts';
+import { filterLong, inStretches, madeOnce, mapLong, mapLongOver } from '#core/replayed-loops.ts';
 
 type Tree = number | readonly Tree[];
 
@@ -37,6 +37,36 @@ test('work in stretches gives what it gives at once', () => {
       assert.deepEqual(inParts, atOnce);
     }),
     { numRuns: 40 },
+  );
+});
+
+test('items that know those before them are made once, in long lists and short ones', () => {
+  const sums = (lists: readonly (readonly number[])[]): unknown =>
+    mapLong(lists, (list) => {
+      const { made, state } = mapLongOver(
+        list,
+        () => ({ sum: 0 }),
+        (item, before) => {
+          // Something long inside of an item, which begins anew after a pause in it.
+          const inside = filterLong(list, (other) => other % 7 === item % 7);
+          const size = madeOnce(() => inside.length, inside.length);
+          before.sum += item;
+          return `${before.sum} ${size}`;
+        },
+      );
+      return [made, state.sum];
+    });
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(fc.nat(100), { maxLength: 150, size: 'max' }), {
+        maxLength: 80,
+        size: 'max',
+      }),
+      (lists) => {
+        assert.deepEqual(toEnd(inStretches(() => sums(lists))), sums(lists));
+      },
+    ),
+    { numRuns: 10 },
   );
 });
 

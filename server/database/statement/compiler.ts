@@ -340,14 +340,20 @@ export class StatementCompiler {
     }
   }
 
+  #doings(program: QueryProgram, view: ReadView): Doings {
+    return completed(this.#doingsInSteps(program, view, view.catalog));
+  }
+
   /** Beside its own doings: those of the functions it calls. */
-  #doings(
+  *#doingsInSteps(
     program: QueryProgram,
     view: ReadView,
-    catalog: Catalog = view.catalog,
-  ): Doings & { readonly plan: LogicalPlan } {
+    catalog: Catalog,
+  ): CompileSteps<Doings & { readonly plan: LogicalPlan }> {
     const own = effectsOf(program, this.#planner.writing);
+    yield;
     const called = this.#called.doingsOf(program.plan, view);
+    yield;
     const accesses = accessesOf(program, catalog);
     if (called === undefined) return { effects: own, accesses, plan: program.plan };
     const isReading = isReadOnly(called.effects);
@@ -387,7 +393,8 @@ export class StatementCompiler {
   ): CompileSteps<CompiledStatement> {
     const { catalog } = planned;
     this.#requireBody(program.plan, view);
-    const { effects, accesses: done, plan } = this.#doings(program, view, catalog);
+    const doings = yield* this.#doingsInSteps(program, view, catalog);
+    const { effects, accesses: done, plan } = doings;
     const accesses = [...done.map(whileItRuns), ...this.#rightsOfBody(program.plan, view)];
     yield;
     const capped = withRowCap({ ...program, plan });

@@ -21,7 +21,7 @@ import { missingIn, TypesOnTheFly } from '../attempt/types-on-the-fly.ts';
 import { LostAttempts } from '../attempt/lost-attempts.ts';
 import { type Order, type Outcome, PlanRuns, type Scope } from './plan-runs.ts';
 import { RecordGuard } from '../bounds/record-guard.ts';
-import { isLongText, prepareLongText } from './prepared-texts.ts';
+import { isLongText, preparedIn, prepareLongText } from './prepared-texts.ts';
 import { type OperationRoom, runOperation } from '../progress/operation-run.ts';
 import type { ServerMemory } from '../bounds/memory-accounts.ts';
 import { FinishedResult, type ResultFacts } from './results.ts';
@@ -129,17 +129,13 @@ export class StatementPipeline {
 
   async #runLong(statement: Statement, options: RunOptions): Promise<ResultStream> {
     const { compiler, transactions, runtime } = this.#options;
-    const prepared = await prepareLongText(compiler, statement, {
+    using _prepared = await prepareLongText(compiler, statement, {
       options,
       view: () => transactions.view(),
       runtime,
     });
-    try {
-      this.#options.requireOpen();
-      return await this.#begin(statement, options);
-    } finally {
-      prepared.release();
-    }
+    this.#options.requireOpen();
+    return await this.#begin(statement, options);
   }
 
   #begin(
@@ -299,10 +295,9 @@ export class StatementPipeline {
       const compiled = admitted ?? this.#admit(order.statement, order.options, transaction);
       assert(compiled.kind === 'statement', 'what a text is does not change');
       if (lacksTypes(compiled))
-        return makeTypes(transaction, compiled).then(
-          () => this.#attemptIn(transaction, order, undefined),
-          failed,
-        );
+        return makeTypes(transaction, compiled)
+          .then(() => this.#admittedWithTypes(order, transaction))
+          .then((complete) => this.#attemptIn(transaction, order, complete), failed);
       const scope: Scope = { view: transaction, transaction, settle: nothing };
       const outcome = this.#plans.runToEnd(compiled, order, scope);
       if (!(outcome instanceof Promise)) return commit(outcome);
@@ -314,6 +309,18 @@ export class StatementPipeline {
     } catch (error) {
       return Promise.reject(this.#attemptFailed(transaction, error));
     }
+  }
+
+  /** The statement again, now that its types are there: a long text takes as long as before. */
+  async #admittedWithTypes(
+    { statement, options }: Order,
+    transaction: Transaction,
+  ): Promise<CompiledStatement> {
+    const around = { ...this.#options, options, view: transaction };
+    using _prepared = await preparedIn(around.compiler, statement, around);
+    const compiled = this.#admit(statement, options, transaction);
+    assert(compiled.kind === 'statement', 'what a text is does not change');
+    return compiled;
   }
 
   #noteLoss(order: Order, transaction: Transaction, startedMs: number): void {
@@ -535,8 +542,7 @@ export class StatementPipeline {
     try {
       assert(transaction !== undefined, 'a session has a transaction');
       await this.#types.makeBeside(transaction, lacking.program.missingTypes ?? []);
-      const compiled = this.#admit(order.statement, order.options, transaction);
-      assert(compiled.kind === 'statement', 'what a text is does not change');
+      const compiled = await this.#admittedWithTypes(order, transaction);
       return compiled.maySetLabels
         ? this.#setLabelsInSession(compiled, order, scope)
         : this.#plans.readToEnd(compiled, order, scope);

@@ -16,7 +16,7 @@ export function isLongText(text: string): boolean {
 
 /**
  * Compiles a long statement step by step, giving the others a turn between them, and leaves the result where
- * `StatementCompiler.compiled` finds it until `release` is called.
+ * `StatementCompiler.compiled` finds it until that is disposed of.
  *
  * @throws DatabaseError as `compiled`; `Cancelled` when the client leaves meanwhile
  */
@@ -28,13 +28,25 @@ export async function prepareLongText(
     readonly view: () => ReadView;
     readonly runtime: Runtime;
   },
-): Promise<{ release(): void }> {
-  const { options, runtime } = surroundings;
+): Promise<Disposable> {
   using view = surroundings.view();
-  if (compiler.isKnown(statement, view)) return nothingToRelease;
+  return await preparedIn(compiler, statement, { ...surroundings, view });
+}
+
+/** As `prepareLongText`, in a view that stays open: for texts of any length. */
+export async function preparedIn(
+  compiler: StatementCompiler,
+  statement: Statement,
+  surroundings: {
+    readonly options: RunOptions;
+    readonly view: ReadView;
+    readonly runtime: Runtime;
+  },
+): Promise<Disposable> {
+  const { options, runtime, view } = surroundings;
+  if (!isLongText(statement.text) || compiler.isKnown(statement, view)) return nothingToRelease;
   const compiled = await completedInTurns(compiler.steps(statement, view), runtime, options);
-  const release = compiler.keepForNow(statement, compiled);
-  return { release };
+  return { [Symbol.dispose]: compiler.keepForNow(statement, compiled) };
 }
 
 /** All steps, giving the others a turn now and then. @throws DatabaseError `Cancelled` when the client leaves meanwhile */
@@ -52,4 +64,4 @@ export function completedInTurns<T>(
   });
 }
 
-const nothingToRelease = { release(): void {} };
+const nothingToRelease: Disposable = { [Symbol.dispose](): void {} };

@@ -1,4 +1,5 @@
 import { unreachable } from '#core/assert.ts';
+import { mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Output } from './expression.ts';
 import type {
   AggregateColumn,
@@ -14,7 +15,7 @@ import type {
   RidRange,
   SortKey,
 } from './plan.ts';
-import { operandsOf, rewriteExpression, walkExpression } from './walk.ts';
+import { mapExpression, operandsOf, rewriteExpression, walkExpression } from './walk.ts';
 
 /**
  * Traversal and rewriting of plans. `mapParts` is the one place that knows which fields of a node are plans and which are
@@ -47,6 +48,21 @@ export function withInputs(plan: LogicalPlan, inputs: readonly LogicalPlan[]): L
     plan: () => inputs[at++] as LogicalPlan,
     expression: (expression) => expression,
   });
+}
+
+/** Nodes with fewer inputs are gone through without a pause. */
+const longInputCount = 64;
+
+/**
+ * The node with its input plans replaced, by a `map` that does nothing but give a plan: in work that is done in stretches
+ * (`#core/replayed-loops.ts`) many inputs are places to pause.
+ */
+export function mapInputs(plan: LogicalPlan, map: (plan: LogicalPlan) => LogicalPlan): LogicalPlan {
+  const inputs = inputsOf(plan);
+  if (inputs.length === 0) return plan;
+  const mapped = inputs.length < longInputCount ? mappedParts(inputs, map) : mapLong(inputs, map);
+  const isSame = mapped === inputs || mapped.every((input, at) => input === inputs[at]);
+  return isSame ? plan : withInputs(plan, mapped);
 }
 
 /** The list itself when nothing changes. */
@@ -236,7 +252,7 @@ export function rewriteSubPlans(
   rewrite: (plan: LogicalPlan, output: Output) => LogicalPlan,
 ): Expression {
   if (!holdsSubPlan(expression)) return expression;
-  return rewriteExpression(expression, (part) => {
+  return mapExpression(expression, (part) => {
     if (part.op !== 'SubPlan') return part;
     const plan = rewrite(part.plan, part.output);
     return plan === part.plan ? part : { ...part, plan };

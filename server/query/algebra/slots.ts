@@ -1,8 +1,9 @@
+import { madeOnce } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from './expression.ts';
 import { inputsOf, expressionsOf, walkPlan } from './plan-walk.ts';
 import { slotsWrittenBy } from './slots-written.ts';
 import type { LogicalPlan, WalkedEdge } from './plan.ts';
-import { slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
+import { operandsOf, slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
 
 /**
  * Which slots plans and expressions read and write. Slots are unique in a program, so sets are enough: what is read in a
@@ -11,9 +12,28 @@ import { slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
 
 /** Slots that the expression needs from outside itself, those its sub-plans need included. */
 export function slotsRead(expression: Expression): ReadonlySet<Slot> {
+  const operands = operandsOf(expression);
+  return operands.length > sliceLength ? slotsReadByAll(operands) : slotsReadIn([expression]);
+}
+
+/** Expressions that are looked through without a pause. */
+const sliceLength = 1_000;
+
+/** As `slotsRead`, of all of them; with places to pause (`#core/replayed-loops.ts`). */
+export function slotsReadByAll(expressions: readonly Expression[]): Set<Slot> {
+  if (expressions.length <= sliceLength) return slotsReadIn(expressions);
+  const read = new Set<Slot>();
+  for (let from = 0; from < expressions.length; from += sliceLength) {
+    const inSlice = () => slotsReadIn(expressions.slice(from, from + sliceLength));
+    for (const slot of madeOnce(inSlice, sliceLength)) read.add(slot);
+  }
+  return read;
+}
+
+function slotsReadIn(expressions: readonly Expression[]): Set<Slot> {
   const read = new Set<Slot>();
   const bound: Slot[] = [];
-  collect(expression, read, bound);
+  for (const expression of expressions) collect(expression, read, bound);
   for (const slot of bound) read.delete(slot);
   return read;
 }
@@ -73,10 +93,7 @@ function collectReads(plan: LogicalPlan, read: Set<Slot>): void {
 
 /** Slots that this node itself reads: those of its expressions and those it names. */
 export function slotsReadBy(plan: LogicalPlan): ReadonlySet<Slot> {
-  const read = new Set<Slot>();
-  const bound: Slot[] = [];
-  for (const expression of expressionsOf(plan)) collect(expression, read, bound);
-  for (const slot of bound) read.delete(slot);
+  const read = slotsReadByAll(expressionsOf(plan));
   for (const slot of slotsNamedBy(plan)) read.add(slot);
   return read;
 }

@@ -1,4 +1,5 @@
 import { unreachable } from '#core/assert.ts';
+import { mapLong } from '#core/replayed-loops.ts';
 import type { Expression, NestedItem, Output, Slot } from './expression.ts';
 
 /**
@@ -306,6 +307,9 @@ interface PendingRewrite {
   rewritten: Expression[] | undefined;
 }
 
+/** Those of fewer operands are rewritten without a pause. */
+const longOperandCount = 64;
+
 /**
  * Rebuilds the expression from its leaves up: `rewrite` sees each node with its operands already rewritten. Parts that do not
  * change keep their identity.
@@ -314,8 +318,34 @@ export function rewriteExpression(
   expression: Expression,
   rewrite: (expression: Expression) => Expression,
 ): Expression {
+  return rewritten(expression, rewrite, undefined);
+}
+
+/**
+ * As `rewriteExpression`, for a `rewrite` that does nothing but give the part: in work that is done in stretches
+ * (`#core/replayed-loops.ts`) long lists of operands are places to pause.
+ */
+export function mapExpression(
+  expression: Expression,
+  rewrite: (expression: Expression) => Expression,
+): Expression {
+  const ofLong = (part: Expression, operands: readonly Expression[]): Expression => {
+    const mapped = mapLong(operands, (operand) => mapExpression(operand, rewrite));
+    const isSame = mapped.every((operand, at) => operand === operands[at]);
+    return rewrite(isSame ? part : withOperands(part, mapped));
+  };
+  return rewritten(expression, rewrite, ofLong);
+}
+
+/** @param ofLong rewrites those with many operands; undefined: as the others */
+function rewritten(
+  expression: Expression,
+  rewrite: (expression: Expression) => Expression,
+  ofLong: ((part: Expression, operands: readonly Expression[]) => Expression) | undefined,
+): Expression {
   const operands = operandsOf(expression);
   if (operands.length === 0) return rewrite(expression);
+  if (operands.length >= longOperandCount && ofLong) return ofLong(expression, operands);
   let top: PendingRewrite = { expression, operands, count: 0, rewritten: undefined };
   const above: PendingRewrite[] = [];
   for (;;) {
@@ -326,12 +356,15 @@ export function rewriteExpression(
         takeRewritten(top, operand, rewrite(operand));
         continue;
       }
+      if (inner.length >= longOperandCount && ofLong) {
+        takeRewritten(top, operand, ofLong(operand, inner));
+        continue;
+      }
       above.push(top);
       top = { expression: operand, operands: inner, count: 0, rewritten: undefined };
       continue;
     }
-    const { rewritten } = top;
-    const rebuilt = rewritten ? withOperands(top.expression, rewritten) : top.expression;
+    const rebuilt = top.rewritten ? withOperands(top.expression, top.rewritten) : top.expression;
     const result = rewrite(rebuilt);
     const parent = above.pop();
     if (parent === undefined) return result;
@@ -368,7 +401,7 @@ export function slotsOfOutput(output: Output): readonly Slot[] {
 /** `a AND b AND c` as a list; anything else is a list of one. */
 export function conjunctsOf(predicate: Expression): readonly Expression[] {
   if (predicate.op !== 'And') return [predicate];
-  if (!predicate.operands.some(isAnd)) return predicate.operands;
+  if (isFlat(predicate)) return predicate.operands;
   const conjuncts: Expression[] = [];
   const waiting: Expression[] = [predicate];
   for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
@@ -382,6 +415,20 @@ export function conjunctsOf(predicate: Expression): readonly Expression[] {
     }
   }
   return conjuncts;
+}
+
+type Connective = Expression & { readonly op: 'And' | 'Or' };
+
+/** Long ones that were found to hold no AND themselves: each rule asks, some of them many times. */
+const flatConjunctions = new WeakSet<Expression>();
+
+function isFlat(predicate: Connective): boolean {
+  const { operands } = predicate;
+  if (operands.length < longOperandCount) return !operands.some(isAnd);
+  if (flatConjunctions.has(predicate)) return true;
+  const isFound = !operands.some(isAnd);
+  if (isFound) flatConjunctions.add(predicate);
+  return isFound;
 }
 
 function isAnd({ op }: Expression): boolean {

@@ -1,3 +1,4 @@
+import { madeOnce } from '#core/replayed-loops.ts';
 import type { Expression } from '../algebra/expression.ts';
 import { conjunctsOf } from '../algebra/walk.ts';
 
@@ -23,9 +24,12 @@ export const assumedLimit = 100;
 /** The share of rows that a condition without better knowledge keeps. */
 export function selectivityOf(predicate: Expression | undefined): number {
   if (predicate === undefined) return 1;
-  let selectivity = 1;
-  for (const conjunct of conjunctsOf(predicate)) selectivity *= conjunctSelectivity(conjunct);
-  return selectivity;
+  const conjuncts = conjunctsOf(predicate);
+  return madeOnce(() => {
+    let selectivity = 1;
+    for (const conjunct of conjuncts) selectivity *= conjunctSelectivity(conjunct);
+    return selectivity;
+  }, conjuncts.length);
 }
 
 function conjunctSelectivity(conjunct: Expression): number {

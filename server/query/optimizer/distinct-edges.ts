@@ -1,3 +1,4 @@
+import { madeOnce } from '#core/replayed-loops.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Pattern, PatternStep, WalkedEdge } from '../algebra/plan.ts';
@@ -55,13 +56,13 @@ function haveTypesInCommon(a: PatternStep, b: PatternStep): boolean {
 /** The nodes at which edges of steps end, and what keeps them apart. */
 class Ends {
   readonly #types: ReadonlyMap<Slot, readonly TypeId[] | undefined>;
-  readonly #unlike: readonly (readonly [Slot, Slot])[];
+  readonly #nodes: Pattern['nodes'];
+  /** Found when first asked for: most patterns have no two steps that could meet. */
+  #unlike: readonly (readonly [Slot, Slot])[] | undefined;
 
   constructor({ nodes }: Pattern) {
     this.#types = new Map(nodes.map(({ slot, types }) => [slot, types]));
-    this.#unlike = nodes.flatMap(({ predicates }) =>
-      predicates.flatMap(conjunctsOf).flatMap(apart),
-    );
+    this.#nodes = nodes;
   }
 
   /** One edge has one source and one target, whatever the way in which each step walks it. */
@@ -80,6 +81,9 @@ class Ends {
   }
 
   #mayBeOne(slots: readonly Slot[]): boolean {
+    this.#unlike ??= madeOnce(() =>
+      this.#nodes.flatMap(({ predicates }) => predicates.flatMap(conjunctsOf).flatMap(apart)),
+    );
     if (this.#unlike.some(([a, b]) => slots.includes(a) && slots.includes(b))) return false;
     const lists = slots.flatMap((slot) => {
       const types = this.#types.get(slot);

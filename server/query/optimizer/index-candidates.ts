@@ -1,11 +1,12 @@
 import type { IndexComponent, IndexDefinition } from '#catalog/catalog.ts';
+import { madeOnce } from '#core/replayed-loops.ts';
 import { compileLike } from '#core/text/like-pattern.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import { isList, type Value } from '#core/value/value.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { IndexBounds } from '../algebra/plan.ts';
 import { slotsRead } from '../algebra/slots.ts';
-import { walkExpression } from '../algebra/walk.ts';
+import { operandsOf, walkExpression } from '../algebra/walk.ts';
 import type { OptimizerContext } from './rule.ts';
 
 /**
@@ -60,7 +61,10 @@ export function indexCandidates(
   const recordCount = context.statistics.recordCount(types);
   const candidates: IndexCandidate[] = [];
   for (const index of usableIndexes(types, context)) {
-    const candidate = candidateFor(index, conjuncts, record, recordCount, context);
+    const candidate = madeOnce(
+      () => candidateFor(index, conjuncts, record, recordCount, context),
+      conjuncts.length,
+    );
     if (candidate !== undefined) candidates.push(candidate);
   }
   // Of two that find as much, the one that serves whatever nulls will come.
@@ -491,12 +495,14 @@ const clockFunctions: ReadonlySet<string> = new Set(['date', 'sysdate']);
 
 /** No function in the expression may give something else at the next call. Sub-plans count as deterministic. */
 export function isDeterministic(value: Expression, context: OptimizerContext): boolean {
-  let isSame = true;
-  walkExpression(value, (part) => {
-    if (part.op === 'Call' && context.functions.scalar(part.function)?.isDeterministic !== true)
-      isSame = false;
-  });
-  return isSame;
+  return madeOnce(() => {
+    let isSame = true;
+    walkExpression(value, (part) => {
+      if (part.op === 'Call' && context.functions.scalar(part.function)?.isDeterministic !== true)
+        isSame = false;
+    });
+    return isSame;
+  }, operandsOf(value).length);
 }
 
 function listLength(list: Expression): number {

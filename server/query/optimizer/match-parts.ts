@@ -1,3 +1,4 @@
+import { filterLong, madeOnce } from '#core/replayed-loops.ts';
 import { Link } from '#core/value/record.ts';
 import { makeRid, positionMax, type TypeId } from '#core/value/rid.ts';
 import type { Direction } from '#storage/engine.ts';
@@ -77,8 +78,8 @@ export function without<Condition>(
 ): readonly Condition[] {
   if (done.length === 0) return conditions;
   if (done.length === conditions.length) return [];
-  const gone = new Set(done);
-  return conditions.filter((condition) => !gone.has(condition));
+  const gone = madeOnce(() => new Set(done), done.length);
+  return filterLong(conditions, (condition) => !gone.has(condition));
 }
 
 export function isOfTypes(

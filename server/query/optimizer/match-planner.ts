@@ -1,3 +1,4 @@
+import { filterLong, madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
@@ -15,6 +16,7 @@ import {
   withEdgeSlots,
 } from './distinct-edges.ts';
 import { indexCandidates } from './index-candidates.ts';
+import { type Condition, conditionsOf, expressionOf } from './conditions.ts';
 import {
   elementTypes,
   endsOf,
@@ -69,29 +71,6 @@ interface Move {
   readonly rowCount: number;
   readonly cost: number;
   readonly run: () => void;
-}
-
-/** A condition with what it reads, which each move asks for again. */
-interface Condition {
-  readonly expression: Expression;
-  readonly slots: ReadonlySet<Slot>;
-}
-
-function expressionOf({ expression }: Condition): Expression {
-  return expression;
-}
-
-/** There may be fifty thousand of them, which read the same one slot. */
-function conditionsOf(expressions: readonly Expression[]): readonly Condition[] {
-  const single = new Map<Slot, ReadonlySet<Slot>>();
-  return expressions.map((expression) => {
-    const read = slotsRead(expression);
-    const [first] = read;
-    if (read.size !== 1 || first === undefined) return { expression, slots: read };
-    const known = single.get(first) ?? read;
-    single.set(first, known);
-    return { expression, slots: known };
-  });
 }
 
 class GrowingPlan {
@@ -153,9 +132,13 @@ class GrowingPlan {
     const optionalEnds = new Set(
       pattern.steps.filter((step) => step.optional).map((step) => step.to),
     );
-    const conditions = pattern.nodes
+    const predicates = pattern.nodes
       .filter((node) => !optionalEnds.has(node.slot))
-      .flatMap((node) => node.predicates.flatMap(conjunctsOf));
+      .map((node) => node.predicates);
+    const conditions = madeOnce(
+      () => predicates.flatMap((ofNode) => ofNode.flatMap(conjunctsOf)),
+      predicates.reduce((count, ofNode) => count + ofNode.length, 0),
+    );
     const growing = new GrowingPlan({
       input,
       pattern,
@@ -239,9 +222,10 @@ class GrowingPlan {
   #startAt(node: PatternNode): Move {
     const { statistics } = this.#context;
     const types = node.types ?? this.#typesOf(node);
-    const ready = this.#conditionsOf(node).filter((condition) =>
+    const ready = filterLong(this.#conditionsOf(node), (condition) =>
       this.#isReady(condition, node.slot),
     );
+    const readyExpressions = madeOnce(() => ready.map(expressionOf), ready.length);
     const recordCount = node.rids
       ? 1
       : node.buckets
@@ -250,22 +234,27 @@ class GrowingPlan {
     const isListed = node.rids !== undefined || node.buckets !== undefined;
     const [best] = isListed
       ? []
-      : indexCandidates(ready.map(expressionOf), node.slot, types, this.#context);
+      : indexCandidates(readyExpressions, node.slot, types, this.#context);
     const search =
       isListed || best !== undefined
         ? undefined
         : searchedBy(
-            ready.filter((condition) => !this.#isTied(condition)).map(expressionOf),
+            madeOnce(
+              () => ready.filter((condition) => !this.#isTied(condition)).map(expressionOf),
+              ready.length,
+            ),
             node.slot,
             types,
             this.#context,
           );
     // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
     // rows are found once, and the condition is checked on the pairs.
-    const taken = ready.filter(
-      (condition) => best?.covered.includes(condition.expression) || !this.#isTied(condition),
+    const covered = new Set(best?.covered);
+    const taken = filterLong(
+      ready,
+      (condition) => covered.has(condition.expression) || !this.#isTied(condition),
     );
-    const conditions = taken.map(expressionOf);
+    const conditions = madeOnce(() => taken.map(expressionOf), taken.length);
     /** Records that an index gives, and what these need not be asked. */
     const given = best?.rowCount ?? (search && recordCount * searchedShare);
     const answered = best?.covered ?? (search ? [search] : []);
@@ -489,13 +478,15 @@ class GrowingPlan {
   }
 
   #checkConditions(): void {
-    const ready: Expression[] = [];
-    const left: Condition[] = [];
-    for (const condition of this.#conditionsLeft)
-      if (this.#isReady(condition, undefined)) ready.push(condition.expression);
-      else left.push(condition);
-    if (ready.length === 0) return;
-    this.#conditionsLeft = left;
+    const conditions = this.#conditionsLeft;
+    const areReady = mapLong(conditions, (condition) => this.#isReady(condition, undefined));
+    if (!areReady.includes(true)) return;
+    const { length } = conditions;
+    const ready = madeOnce(
+      () => conditions.filter((_, at) => areReady[at]).map(expressionOf),
+      length,
+    );
+    this.#conditionsLeft = madeOnce(() => conditions.filter((_, at) => !areReady[at]), length);
     this.#filter(ready);
     this.rowCount *= selectivityOf(conjunctionOf(ready));
   }
@@ -509,7 +500,7 @@ class GrowingPlan {
     const left = this.#conditionsLeft;
     const known = this.#conditionsOfSlots.get(slot);
     if (known?.left === left) return known.found;
-    const found = left.filter(({ slots }) => slots.has(slot));
+    const found = filterLong(left, ({ slots }) => slots.has(slot));
     this.#conditionsOfSlots.set(slot, { left, found });
     return found;
   }

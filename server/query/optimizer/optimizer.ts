@@ -1,6 +1,8 @@
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
+import { PAUSED, Stretches } from '#core/replayed-loops.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
-import { inputsOf, mapParts, rewriteSubPlans, walkPlan, withInputs } from '../algebra/plan-walk.ts';
+import { mapInputs, mapParts, rewriteSubPlans, walkPlan } from '../algebra/plan-walk.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { freeSlots, slotsReadBy } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
@@ -31,30 +33,29 @@ export function optimizeProgram(
   environment: OptimizerEnvironment,
   options: OptimizerOptions = {},
 ): QueryProgram {
-  const steps = optimizeSteps(program, environment, options);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
+  return toEnd(optimizeSteps(program, environment, options));
 }
 
-/** As `optimizeProgram`; others may have their turn after each rule. */
+/** As `optimizeProgram`; others may have their turn after each rule, and inside of rules where something is long. */
 export function* optimizeSteps(
   program: QueryProgram,
   environment: OptimizerEnvironment,
   options: OptimizerOptions = {},
-): Generator<undefined, QueryProgram, undefined> {
+): PausingWork<QueryProgram> {
   const disabled = options.disabled ?? new Set<string>();
   let { slotCount } = program;
+  /** Slots that the rule at hand has made. */
+  const made = { count: 0 };
   const context: OptimizerContext = {
     ...environment,
     disabled,
     newSlot() {
-      slotCount += 1;
-      return slotCount - 1;
+      made.count += 1;
+      return slotCount + made.count - 1;
     },
   };
   const required: RequiredSlots = () => new Set(slotsOfOutput(program.output));
+  const stretches = new Stretches(made);
   let current = program;
   let present = contentOf(program.plan);
   for (const rule of rules) {
@@ -62,9 +63,17 @@ export function* optimizeSteps(
     if (rule.needs !== 'any' && !rule.needs.some((op) => present.nodes.has(op))) continue;
     yield;
     const apply = present.hasSubPlans ? applied : appliedToInputs;
-    const plan = apply(rule, current.plan, required, context);
-    if (plan === current.plan) continue;
+    const before = current.plan;
+    let plan = stretches.attempt(() => apply(rule, before, required, context));
+    while (plan === PAUSED) {
+      yield;
+      plan = stretches.attempt(() => apply(rule, before, required, context));
+    }
+    slotCount += made.count;
+    made.count = 0;
+    if (plan === before) continue;
     current = { ...current, plan, slotCount };
+    yield;
     present = contentOf(plan);
     options.onChange?.(rule.name, current);
   }
@@ -97,17 +106,10 @@ function appliedToInputs(
   required: RequiredSlots,
   context: OptimizerContext,
 ): LogicalPlan {
-  const inputs = inputsOf(plan);
-  let changed: LogicalPlan[] | undefined;
-  for (let at = 0; at < inputs.length; at += 1) {
-    const input = inputs[at] as LogicalPlan;
+  const rewritten = mapInputs(plan, (input) => {
     const below: RequiredSlots = () => requiredBelow(plan, input, required());
-    const result = appliedToInputs(rule, input, below, context);
-    if (result === input) continue;
-    changed ??= inputs.slice();
-    changed[at] = result;
-  }
-  const rewritten = changed === undefined ? plan : withInputs(plan, changed);
+    return appliedToInputs(rule, input, below, context);
+  });
   return rule.apply(rewritten, context, required) ?? rewritten;
 }
 

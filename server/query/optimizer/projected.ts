@@ -1,7 +1,7 @@
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Column } from '../algebra/plan.ts';
 import { readsNoneOf } from '../algebra/slots.ts';
-import { rewriteExpression } from '../algebra/walk.ts';
+import { mapExpression } from '../algebra/walk.ts';
 
 /**
  * Puts expressions in terms of what the columns of a projection are made of, so that they can move below the projection: undefined
@@ -23,7 +23,7 @@ function replaced(
   // Later columns may be made of earlier ones, so replacing goes on until none is left.
   for (let round = 0; round <= values.size; round += 1) {
     if (readsNoneOf(current, values)) return current;
-    const next = rewriteExpression(current, (part) => unwrapped(part, values));
+    const next = mapExpression(current, (part) => unwrapped(part, values));
     if (next === current) return undefined;
     current = next;
   }

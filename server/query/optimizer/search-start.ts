@@ -1,3 +1,4 @@
+import { madeOnce } from '#core/replayed-loops.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { OptimizerContext } from './rule.ts';
@@ -11,9 +12,13 @@ export function searchedBy(
   types: readonly TypeId[],
   context: OptimizerContext,
 ): Expression | undefined {
-  return conditions.find(
-    (condition) =>
-      textSource(condition, { as, types }, context) !== undefined ||
-      nearSource(condition, as, types, context) !== undefined,
+  return madeOnce(
+    () =>
+      conditions.find(
+        (condition) =>
+          textSource(condition, { as, types }, context) !== undefined ||
+          nearSource(condition, as, types, context) !== undefined,
+      ),
+    conditions.length,
   );
 }

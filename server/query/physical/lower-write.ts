@@ -1,5 +1,6 @@
 import { makeAlterSchema, makeMaintain } from '../operators/flow/awaited-rows.ts';
 import { DatabaseError } from '#core/errors.ts';
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { Assignment, LogicalPlan, PathElement, PlanNode } from '../algebra/plan.ts';
 import { valueOfSet } from '../algebra/set-value.ts';
@@ -155,11 +156,16 @@ function lowerInsertAll(
   needed: RequiredSlots,
   lowering: Lowering,
 ): OperatorFactory {
-  const reads = plan.steps.flatMap((step) => [...freeSlots(step)]);
-  const all = withSlots(needed, reads);
+  const reads = mapLong(plan.steps, freeSlots);
+  const all = madeOnce(() =>
+    withSlots(
+      needed,
+      reads.flatMap((slots) => [...slots]),
+    ),
+  );
   const input = lowering.lower(plan.input, all);
   const inner = lowering.inner();
-  const steps = plan.steps.map((step) => inner.lower(step, all));
+  const steps = mapLong(plan.steps, (step) => inner.lower(step, all));
   const description = descriptionOf(lowering, plan);
   return () =>
     new InsertAllOperator(

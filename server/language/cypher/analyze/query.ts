@@ -1,3 +1,4 @@
+import { madeOnce } from '#core/replayed-loops.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
@@ -106,7 +107,7 @@ class SingleCompiler {
   }
 
   compile(): CompiledQuery {
-    const clauses = joined(this.#query.clauses);
+    const clauses = madeOnce(() => joined(this.#query.clauses));
     for (const [at, clause] of clauses.entries()) {
       const isLast = at === clauses.length - 1;
       if (!isLast) this.#requireMore(clause);

@@ -1,3 +1,4 @@
+import { madeOnce, mapLongOver } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan } from '#query/algebra/plan.ts';
 import { withInputs } from '#query/algebra/plan-walk.ts';
@@ -27,10 +28,12 @@ export interface Row {
 const dialect = 'cypher';
 
 export function compileCreate(compiler: Compiler, parts: readonly PathPattern[], row: Row): Row {
-  const made = new Map<string, Binding>();
-  const steps: LogicalPlan[] = [];
-  for (const part of parts) steps.push(...createPart(compiler, part, row.scope, made));
-  const scope = withBindings(row.scope, made);
+  const { made, state: scope } = mapLongOver(
+    parts,
+    () => new Map(row.scope),
+    (part, inSight) => new CreatedPart(compiler, part, inSight).steps(),
+  );
+  const steps = made.flat();
   if (steps.length > nestedStepsMax)
     return { plan: { op: 'InsertAll', input: row.plan, steps }, scope };
   const plan = steps.reduce((input, step) => withInputs(step, [input]), row.plan);
@@ -43,22 +46,64 @@ const nestedStepsMax = 24;
 const argument: LogicalPlan = { op: 'Argument' };
 
 /** One path pattern: its nodes, then its relationships. */
-function createPart(
-  compiler: Compiler,
-  part: PathPattern,
-  outer: Scope,
-  made: Map<string, Binding>,
-): readonly LogicalPlan[] {
-  const inSight = (): Scope => withBindings(outer, made);
-  const steps: LogicalPlan[] = [];
-  if (part.variable !== undefined && inSight().has(part.variable))
-    throw alreadyBound(compiler, part.variable, part.at);
-  const nodes: Slot[] = [];
-  for (const node of [part.first, ...part.steps.map((step) => step.node)]) {
-    const known = node.variable === undefined ? undefined : inSight().get(node.variable);
+class CreatedPart {
+  readonly #compiler: Compiler;
+  readonly #part: PathPattern;
+  /** All variables so far, of which there may be thousands. */
+  readonly #inSight: Map<string, Binding>;
+  readonly #bound: string[] = [];
+
+  constructor(compiler: Compiler, part: PathPattern, inSight: Map<string, Binding>) {
+    this.#compiler = compiler;
+    this.#part = part;
+    this.#inSight = inSight;
+  }
+
+  /** What it binds is in sight then. */
+  steps(): readonly LogicalPlan[] {
+    try {
+      return this.#steps();
+    } catch (error) {
+      // After a pause the part begins anew.
+      for (const name of this.#bound) this.#inSight.delete(name);
+      throw error;
+    }
+  }
+
+  #steps(): readonly LogicalPlan[] {
+    const { variable, at, first, steps: following } = this.#part;
+    if (variable !== undefined && this.#inSight.has(variable))
+      throw alreadyBound(this.#compiler, variable, at);
+    const steps: LogicalPlan[] = [];
+    const nodes = [first, ...following.map((step) => step.node)].map((node) =>
+      this.#node(node, steps),
+    );
+    const slots: Slot[] = [nodes[0] as Slot];
+    for (const [number, { relationship }] of following.entries()) {
+      const ends = [nodes[number] as Slot, nodes[number + 1] as Slot] as const;
+      slots.push(this.#relationship(relationship, ends, steps), ends[1]);
+    }
+    if (variable === undefined) return steps;
+    const slot = this.#compiler.newSlot();
+    this.#bind(variable, { slot, kind: 'path' });
+    return [
+      ...steps,
+      { op: 'Project', input: argument, columns: [{ slot, value: pathOf(slots) }] },
+    ];
+  }
+
+  #bind(name: string, binding: Binding): void {
+    this.#inSight.set(name, binding);
+    this.#bound.push(name);
+  }
+
+  /** @param steps gets the one that makes it, unless it is bound */
+  #node(node: NodePattern, steps: LogicalPlan[]): Slot {
+    const compiler = this.#compiler;
+    const known = node.variable === undefined ? undefined : this.#inSight.get(node.variable);
     if (known !== undefined) {
       const isBare = node.labels === undefined && node.properties === undefined;
-      if (!isBare || part.steps.length === 0)
+      if (!isBare || this.#part.steps.length === 0)
         throw alreadyBound(compiler, node.variable as string, node.at);
       if (known.kind !== 'node' && known.kind !== 'value')
         throw compiler.failure(
@@ -66,8 +111,7 @@ function createPart(
           node.at,
           `variable '${node.variable}' is no node`,
         );
-      nodes.push(known.slot);
-      continue;
+      return known.slot;
     }
     requireNoCondition(compiler, node);
     const labels = plainLabels(node.labels);
@@ -79,49 +123,49 @@ function createPart(
       input: argument,
       type: compiler.vertexType(labels),
       bucket: undefined,
-      assignments: contentOf(compiler, node.properties, inSight()),
+      assignments: contentOf(compiler, node.properties, this.#inSight),
       as,
       dialect,
       labelCount: new Set(labels).size,
     });
-    if (node.variable !== undefined) made.set(node.variable, { slot: as, kind: 'node' });
-    nodes.push(as);
+    if (node.variable !== undefined) this.#bind(node.variable, { slot: as, kind: 'node' });
+    return as;
   }
-  const slots: Slot[] = [nodes[0] as Slot];
-  for (const [at, { relationship }] of part.steps.entries()) {
-    const { variable, repetition: range, direction } = relationship;
+
+  /** @param steps gets the one that makes it */
+  #relationship(
+    relationship: RelationshipPattern,
+    ends: readonly [Slot, Slot],
+    steps: LogicalPlan[],
+  ): Slot {
+    const compiler = this.#compiler;
+    const { variable, repetition: range, direction, at } = relationship;
     if (range !== undefined)
       throw compiler.failure(
         'CreatingVarLength',
-        relationship.at,
+        at,
         'a relationship of variable length cannot be made',
       );
-    if (variable !== undefined && inSight().has(variable))
-      throw alreadyBound(compiler, variable, relationship.at);
+    if (variable !== undefined && this.#inSight.has(variable))
+      throw alreadyBound(compiler, variable, at);
     if (direction === 'both')
       throw compiler.failure(
         'RequiresDirectedRelationship',
-        relationship.at,
+        at,
         'a relationship is made with one direction',
       );
-    const ends = [nodes[at] as Slot, nodes[at + 1] as Slot] as const;
     const as = compiler.newSlot();
     steps.push(
       edgeInsert(compiler, relationship, {
         input: argument,
         ends: direction === 'out' ? ends : [ends[1], ends[0]],
         as,
-        scope: inSight(),
+        scope: this.#inSight,
       }),
     );
-    if (variable !== undefined) made.set(variable, { slot: as, kind: 'relationship' });
-    slots.push(as, ends[1]);
+    if (variable !== undefined) this.#bind(variable, { slot: as, kind: 'relationship' });
+    return as;
   }
-  if (part.variable === undefined) return steps;
-  const slot = compiler.newSlot();
-  made.set(part.variable, { slot, kind: 'path' });
-  const columns = [{ slot, value: pathOf(slots) }];
-  return [...steps, { op: 'Project', input: argument, columns }];
 }
 
 function edgeInsert(
@@ -257,9 +301,7 @@ function requireMergeable(compiler: Compiler, part: PathPattern, scope: Scope): 
 }
 
 export function compileSet(compiler: Compiler, items: readonly SetItem[], row: Row): Row {
-  let { plan } = row;
-  for (const item of items) plan = setPlan(compiler, item, { plan, scope: row.scope });
-  return { plan: withJoinedUpdates(plan, row.plan), scope: row.scope };
+  return changed(items, row, (item, before) => setPlan(compiler, item, before));
 }
 
 function setPlan(compiler: Compiler, item: SetItem, { plan, scope }: Row): LogicalPlan {
@@ -359,27 +401,44 @@ function updated(
 }
 
 export function compileRemove(compiler: Compiler, items: readonly RemoveItem[], row: Row): Row {
-  let { plan } = row;
-  const { scope } = row;
-  for (const item of items) {
-    if (item.kind === 'labels') plan = labelsChanged(compiler, item, 'remove', { plan, scope });
-    else if (item.kind === 'property') {
-      const { of, name } = placeOf(compiler, item.target);
-      const assignment: Assignment = { kind: 'remove', property: name, path: [], value: undefined };
-      plan = updated(compiler, of, { plan, scope }, assignment);
-    } else
-      plan = updated(
-        compiler,
-        item.of,
-        { plan, scope },
-        {
-          kind: 'entry',
-          key: compiler.expression(item.key, scope),
-          value: { op: 'Constant', value: null },
-        },
-      );
+  return changed(items, row, (item, before) => removePlan(compiler, item, before));
+}
+
+function removePlan(compiler: Compiler, item: RemoveItem, row: Row): LogicalPlan {
+  if (item.kind === 'labels') return labelsChanged(compiler, item, 'remove', row);
+  if (item.kind === 'property') {
+    const { of, name } = placeOf(compiler, item.target);
+    return updated(compiler, of, row, {
+      kind: 'remove',
+      property: name,
+      path: [],
+      value: undefined,
+    });
   }
-  return { plan: withJoinedUpdates(plan, row.plan), scope };
+  return updated(compiler, item.of, row, {
+    kind: 'entry',
+    key: compiler.expression(item.key, row.scope),
+    value: { op: 'Constant', value: null },
+  });
+}
+
+/** One item upon the other. */
+function changed<Item>(
+  items: readonly Item[],
+  row: Row,
+  planOf: (item: Item, before: Row) => LogicalPlan,
+): Row {
+  const { scope } = row;
+  const { state } = mapLongOver(
+    items,
+    // What the items stand upon is another object after a pause.
+    () => ({ from: row.plan, plan: row.plan }),
+    (item, before) => {
+      before.plan = planOf(item, { plan: before.plan, scope });
+    },
+  );
+  const plan = madeOnce(() => withJoinedUpdates(state.plan, state.from), items.length);
+  return { plan, scope };
 }
 
 export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, row: Row): Row {

@@ -1,6 +1,6 @@
 import type { CompareOperator, Expression } from '../../algebra/expression.ts';
 import { mapParts } from '../../algebra/plan-walk.ts';
-import { rewriteExpression } from '../../algebra/walk.ts';
+import { mapExpression } from '../../algebra/walk.ts';
 import type { OptimizerRule } from '../rule.ts';
 
 /**
@@ -15,7 +15,7 @@ export const foldConstants: OptimizerRule = {
   apply(plan) {
     const folded = mapParts(plan, {
       plan: (input) => input,
-      expression: (expression) => rewriteExpression(expression, fold),
+      expression: (expression) => mapExpression(expression, fold),
     });
     return folded === plan ? undefined : folded;
   },

@@ -1,3 +1,4 @@
+import { mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../../algebra/plan.ts';
 import { mapParts, walkPlan } from '../../algebra/plan-walk.ts';
@@ -51,8 +52,8 @@ function markProject(
   context: OptimizerContext,
 ): LogicalPlan | undefined {
   if (plan.isLong === true) return undefined;
-  const isLong = plan.columns.some(({ value }) => isLongIn(value, plan, context));
-  return isLong ? { ...plan, isLong } : undefined;
+  const areLong = mapLong(plan.columns, ({ value }) => isLongIn(value, plan, context));
+  return areLong.includes(true) ? { ...plan, isLong: true } : undefined;
 }
 
 function liftCondition(
@@ -60,7 +61,8 @@ function liftCondition(
   context: OptimizerContext,
 ): LogicalPlan | undefined {
   const conjuncts = conjunctsOf(plan.predicate);
-  const first = conjuncts.findIndex((conjunct) => isLongIn(conjunct, plan.input, context));
+  const areLong = mapLong(conjuncts, (conjunct) => isLongIn(conjunct, plan.input, context));
+  const first = areLong.indexOf(true);
   if (first < 0) return undefined;
   const before = conjunctionOf(conjuncts.slice(0, first));
   const lifted = new Lifted(context);

@@ -1,9 +1,11 @@
+import { filterLong, madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { LogicalPlan } from '../../algebra/plan.ts';
 import { slotsWrittenBy } from '../../algebra/slots-written.ts';
 import { freeSlots, readsNoneOf, slotsOf } from '../../algebra/slots.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import { isDeterministic } from '../index-candidates.ts';
+import { without } from '../match-parts.ts';
 import { belowProject } from '../projected.ts';
 import type { OptimizerRule } from '../rule.ts';
 
@@ -18,15 +20,10 @@ export const pushFilters: OptimizerRule = {
   apply(plan, context) {
     if (plan.op !== 'Filter') return undefined;
     const conjuncts = conjunctsOf(plan.predicate);
-    const movable = conjuncts.filter((conjunct) => isDeterministic(conjunct, context));
+    const movable = filterLong(conjuncts, (conjunct) => isDeterministic(conjunct, context));
     const pushed = pushInto(plan.input, movable);
     if (pushed === undefined) return undefined;
-    const kept = new Set(pushed.kept);
-    const moved = new Set(movable.filter((conjunct) => !kept.has(conjunct)));
-    return filtered(
-      pushed.plan,
-      conjuncts.filter((conjunct) => !moved.has(conjunct)),
-    );
+    return filtered(pushed.plan, without(conjuncts, without(movable, pushed.kept)));
   },
 };
 
@@ -142,14 +139,12 @@ function pushThroughProject(
   plan: LogicalPlan & { readonly op: 'Project' },
   conjuncts: readonly Expression[],
 ): Pushed | undefined {
-  const kept: Expression[] = [];
-  const moved: Expression[] = [];
-  const lowered = belowProject(plan.columns);
-  for (const conjunct of conjuncts) {
-    const rewritten = lowered(conjunct);
-    if (rewritten === undefined) kept.push(conjunct);
-    else moved.push(rewritten);
-  }
+  const lowered = mapLong(
+    conjuncts,
+    madeOnce(() => belowProject(plan.columns), plan.columns.length),
+  );
+  const kept = conjuncts.filter((_, at) => lowered[at] === undefined);
+  const moved = lowered.filter((conjunct) => conjunct !== undefined);
   if (moved.length === 0) return undefined;
   return { plan: { ...plan, input: placed(plan.input, moved) }, kept };
 }
@@ -158,8 +153,12 @@ function split<T>(
   items: readonly T[],
   test: (item: T) => boolean,
 ): { readonly yes: readonly T[]; readonly no: readonly T[] } {
-  const yes: T[] = [];
-  const no: T[] = [];
-  for (const item of items) (test(item) ? yes : no).push(item);
-  return { yes, no };
+  const isYes = mapLong(items, test);
+  return madeOnce(
+    () => ({
+      yes: items.filter((_, at) => isYes[at]),
+      no: items.filter((_, at) => !isYes[at]),
+    }),
+    items.length,
+  );
 }

@@ -8,7 +8,7 @@ import type {
   PatternStep,
   PlanNode,
 } from '../../../algebra/plan.ts';
-import { freeSlots, slotsRead, slotsReadBy } from '../../../algebra/slots.ts';
+import { freeSlots, slotsRead, slotsReadBy, slotsReadByAll } from '../../../algebra/slots.ts';
 import { reversedMove } from '../../../physical/reversed-move.ts';
 import { isCountOfRows, sumOfWeights } from '../../count-as-sum.ts';
 import { type Meetings, meetings } from '../../distinct-edges.ts';
@@ -225,17 +225,15 @@ class BranchCutter {
 }
 
 /** What conditions and record ids of the nodes read. */
-function slotsOfConditions(pattern: Pattern): ReadonlySet<Slot> {
-  const slots = new Set<Slot>();
-  for (const node of pattern.nodes)
-    for (const expression of [...node.predicates, ...(node.rids ? [node.rids] : [])])
-      for (const slot of slotsRead(expression)) slots.add(slot);
-  for (const step of pattern.steps)
-    for (const expression of [
-      step.path?.condition,
-      step.path?.predicate,
-      ...(step.path?.moves.map((move) => move.predicate) ?? []),
-    ])
-      if (expression) for (const slot of slotsRead(expression)) slots.add(slot);
-  return slots;
+function slotsOfConditions({ nodes, steps }: Pattern): ReadonlySet<Slot> {
+  return slotsReadByAll([
+    ...nodes.flatMap(({ predicates, rids }) => (rids ? [...predicates, rids] : predicates)),
+    ...steps.flatMap(({ path }) =>
+      [
+        path?.condition,
+        path?.predicate,
+        ...(path?.moves.map(({ predicate }) => predicate) ?? []),
+      ].filter((expression) => expression !== undefined),
+    ),
+  ]);
 }

@@ -1,3 +1,4 @@
+import { mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '../../../algebra/expression.ts';
 import type { LogicalPlan, Pattern } from '../../../algebra/plan.ts';
 import { pathSlots } from '../../../algebra/slots-written.ts';
@@ -17,8 +18,12 @@ export const filterIntoMatch: OptimizerRule = {
     const kept: Expression[] = [];
     const owned = new Map<Slot, Expression[]>();
     const owners = ownersIn(match.pattern);
-    for (const conjunct of conjunctsOf(plan.predicate)) {
-      const slot = isDeterministic(conjunct, context) ? ownerOf(conjunct, owners) : undefined;
+    const conjuncts = conjunctsOf(plan.predicate);
+    const slots = mapLong(conjuncts, (conjunct) =>
+      isDeterministic(conjunct, context) ? ownerOf(conjunct, owners) : undefined,
+    );
+    for (const [at, conjunct] of conjuncts.entries()) {
+      const slot = slots[at];
       if (slot === undefined) {
         kept.push(conjunct);
         continue;

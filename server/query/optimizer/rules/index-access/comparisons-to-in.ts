@@ -1,6 +1,7 @@
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Value } from '#core/value/value.ts';
-import type { Dialect, Expression } from '../../../algebra/expression.ts';
-import { rewriteExpression, walkExpression } from '../../../algebra/walk.ts';
+import type { Dialect, Expression, Slot } from '../../../algebra/expression.ts';
+import { mapExpression, walkExpression } from '../../../algebra/walk.ts';
 import type { OptimizerRule } from '../../rule.ts';
 
 /** Below this the branches are compared, or looked up, as quickly one by one. */
@@ -15,8 +16,9 @@ export const comparisonsToIn: OptimizerRule = {
   needs: ['Filter'],
   why: 'an OR of 3,000 equalities over 50,000 records took 20 seconds, one look into a set per record takes none',
   apply(plan) {
-    if (plan.op !== 'Filter' || !holdsLongConnective(plan.predicate)) return undefined;
-    const predicate = rewriteExpression(plan.predicate, (part) =>
+    if (plan.op !== 'Filter') return undefined;
+    if (!madeOnce(() => holdsLongConnective(plan.predicate))) return undefined;
+    const predicate = mapExpression(plan.predicate, (part) =>
       (part.op === 'Or' || part.op === 'And') && part.operands.length >= branchCountMin
         ? gathered(part)
         : part,
@@ -40,37 +42,62 @@ type Property = Expression & { readonly op: 'Property' };
 /** `property = value`, or that it is not. */
 interface Equality {
   readonly property: Property;
+  readonly slot: Slot;
   readonly dialect: Dialect;
   readonly value: Value;
 }
 
 /** A list stands where the first of its branches stood. */
 function gathered(connective: Connective): Expression {
-  const lists = new Map<string, Value[]>();
-  const operands: (Expression | GatheredList)[] = [];
-  for (const operand of connective.operands) {
-    const equality = equalityOf(operand, connective.op);
-    if (equality === undefined) {
-      operands.push(operand);
-      continue;
-    }
-    const { property, value, dialect } = equality;
-    const slot = property.of.op === 'Slot' ? property.of.slot : -1;
-    const key = `${slot} ${dialect} ${typeof value} ${property.name}`;
-    const known = lists.get(key);
-    if (known !== undefined) {
-      known.push(value);
-      continue;
-    }
-    const values: Value[] = [value];
-    lists.set(key, values);
-    operands.push({ op: 'list', single: operand, property, values, dialect });
-  }
+  const equalities = mapLong(connective.operands, (operand) => equalityOf(operand, connective.op));
+  const operands = madeOnce(() => gatheredLists(connective, equalities), equalities.length);
   if (operands.length === connective.operands.length) return connective;
-  const plain = operands.map((operand) =>
+  const plain = mapLong(operands, (operand) =>
     operand.op === 'list' ? questionOf(operand, connective.op) : operand,
   );
   return plain.length === 1 ? (plain[0] as Expression) : { op: connective.op, operands: plain };
+}
+
+/** @param equalities what the operands ask for */
+function gatheredLists(
+  connective: Connective,
+  equalities: readonly (Equality | undefined)[],
+): readonly (Expression | GatheredList)[] {
+  /** By slot and name of their property; no key is made of both, since there may be fifty thousand. */
+  const lists = new Map<Slot, Map<string, GatheredList[]>>();
+  const operands: (Expression | GatheredList)[] = [];
+  for (const [at, single] of connective.operands.entries()) {
+    const equality = equalities[at];
+    if (equality === undefined) {
+      operands.push(single);
+      continue;
+    }
+    const { property, slot, value, dialect } = equality;
+    const ofSlot = listed(lists, slot, () => new Map<string, GatheredList[]>());
+    const ofProperty = listed(ofSlot, property.name, () => []);
+    const known = ofProperty.find((list) => isAlike(list, equality));
+    if (known !== undefined) {
+      known.values.push(value);
+      continue;
+    }
+    const list: GatheredList = { op: 'list', single, property, values: [value], dialect };
+    ofProperty.push(list);
+    operands.push(list);
+  }
+  return operands;
+}
+
+function listed<Key, List>(lists: Map<Key, List>, key: Key, make: () => List): List {
+  const known = lists.get(key);
+  if (known !== undefined) return known;
+  const list = make();
+  lists.set(key, list);
+  return list;
+}
+
+/** Compared by the same rules with values of one kind. */
+function isAlike({ values, dialect }: GatheredList, other: Equality): boolean {
+  return dialect === other.dialect && typeof values[0] === typeof other.value;
 }
 
 interface GatheredList {
@@ -78,7 +105,7 @@ interface GatheredList {
   /** The first comparison, which stays as it was when no other one is like it. */
   readonly single: Expression;
   readonly property: Property;
-  readonly values: readonly Value[];
+  readonly values: Value[];
   readonly dialect: Dialect;
 }
 
@@ -105,6 +132,6 @@ function comparisonOf(operand: Expression, operator: '=' | '<>'): Equality | und
   if (left.op !== 'Property' || left.of.op !== 'Slot' || right.op !== 'Constant') return undefined;
   const { value } = right;
   return typeof value === 'number' || typeof value === 'string'
-    ? { property: left, value, dialect }
+    ? { property: left, slot: left.of.slot, value, dialect }
     : undefined;
 }

@@ -2,7 +2,7 @@ import type { IndexComponent } from '#catalog/catalog.ts';
 import { isList } from '#core/value/value.ts';
 import type { Expression } from '../../../algebra/expression.ts';
 import type { LogicalPlan } from '../../../algebra/plan.ts';
-import { rewriteExpression } from '../../../algebra/walk.ts';
+import { mapExpression } from '../../../algebra/walk.ts';
 import { isComponent, usableIndexes } from '../../index-candidates.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
 
@@ -26,7 +26,7 @@ export const indexDependentEquality: OptimizerRule = {
       if (component.caseInsensitive || component.by === 'item') components.push(component);
     }
     if (components.length === 0) return undefined;
-    const predicate = rewriteExpression(plan.predicate, (part) =>
+    const predicate = mapExpression(plan.predicate, (part) =>
       rewritten(part, components, scan.as, scan.types, context),
     );
     return predicate === plan.predicate ? undefined : { ...plan, predicate };

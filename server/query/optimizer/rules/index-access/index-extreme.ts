@@ -1,7 +1,7 @@
 import type { Expression, Slot } from '../../../algebra/expression.ts';
 import type { IndexDefinition } from '#catalog/catalog.ts';
 import type { AggregateColumn, IndexBounds, LogicalPlan } from '../../../algebra/plan.ts';
-import { conjunctsOf, rewriteExpression } from '../../../algebra/walk.ts';
+import { conjunctsOf, mapExpression } from '../../../algebra/walk.ts';
 import {
   type IndexCandidate,
   indexCandidates,
@@ -72,7 +72,7 @@ interface Source {
 /** The expression with one slot in place of another. */
 function moved(from: Slot, to: Slot): (value: Expression) => Expression {
   return (value) =>
-    rewriteExpression(value, (part) =>
+    mapExpression(value, (part) =>
       part.op === 'Slot' && part.slot === from ? { op: 'Slot', slot: to } : part,
     );
 }
