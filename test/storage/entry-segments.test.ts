@@ -132,7 +132,17 @@ test('checkpoints bring into chunks what stands beside them, a slice each, while
       held.push({ snapshot, entries });
     } else snapshot[Symbol.dispose]();
     if (round !== 15) continue;
-    // In the midst of it: what was brought in is brought in again.
+    // In the midst of it, as a kill would leave it too: what was brought in is brought in again.
+    const copy = temporaryDirectory(context);
+    await engine.copyTo(copy);
+    const { chunks, segments } = await storedParts(copy);
+    assert.ok(chunks > 0 && segments.size > 0);
+    const copied = openEngine(copy, options);
+    {
+      using snapshot = copied.snapshot();
+      assert.deepEqual(entriesOf(snapshot, words.id), entriesOf(snapshot, plain.id));
+    }
+    await copied.close();
     for (const { snapshot: open } of held.splice(0)) open[Symbol.dispose]();
     await engine.close();
     engine = openEngine(directory, options);
