@@ -163,7 +163,14 @@ test('small segments are taken into the next ones, so that there are few', async
   const log = new Log(engine);
   for (let n = 0; n < 150; n += 1) {
     await log.commit(put(engine, person(n), { text: `one n${n} m${n % 7}` }));
-    await engine.checkpoint();
+    const checkpoint = engine.checkpoint();
+    await log.commit(put(engine, person(n), { text: `n${n} two` }));
+    {
+      // The commit before is in a checkpoint's hands.
+      using snapshot = engine.snapshot();
+      assert.deepEqual(entriesOf(snapshot, words.id), entriesOf(snapshot, plain.id));
+    }
+    await checkpoint;
   }
   const snapshot = engine.snapshot();
   assert.deepEqual(entriesOf(snapshot, words.id), entriesOf(snapshot, plain.id));
