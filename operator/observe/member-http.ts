@@ -82,7 +82,6 @@ export class MemberHttp implements MemberTransport {
             ? undefined
             : { 'Content-Length': Buffer.byteLength(request.body) }),
         },
-        signal: AbortSignal.timeout(request.timeoutMs),
       };
       const call =
         tls === undefined
@@ -102,7 +101,7 @@ export class MemberHttp implements MemberTransport {
         if (call.reusedSocket && error.code === 'ECONNRESET') resolve('stale');
         else reject(error);
       });
-      limitConnecting(call, this.#timers);
+      limit(call, request.timeoutMs, this.#timers);
       call.end(request.body);
     });
   }
@@ -124,7 +123,12 @@ function verification({ authorities, names }: MemberTls) {
   };
 }
 
-function limitConnecting(call: ClientRequest, timers: Runtime['timers']): void {
+/** Ends a call that takes longer in all, or longer to connect. */
+function limit(call: ClientRequest, timeoutMs: number, timers: Runtime['timers']): void {
+  const ended = timers.after(timeoutMs, () =>
+    call.destroy(new Error(`no answer within ${timeoutMs} ms`)),
+  );
+  call.once('close', ended);
   call.on('socket', (socket) => {
     if (!socket.connecting) return;
     const connected = timers.after(connectMs, () =>

@@ -137,7 +137,9 @@ test('members are reached over plain HTTP with a bounded wait', () =>
   withServer(
     (request, response) => {
       if (request.url === '/slow') return;
-      response.writeHead(204).end();
+      // Begins, and says no more.
+      if (request.url === '/stuck') response.writeHead(200).write('{');
+      else response.writeHead(204).end();
     },
     async (_client, _connections, port) => {
       const members = new MemberHttp(systemRuntime.timers);
@@ -150,5 +152,7 @@ test('members are reached over plain HTTP with a bounded wait', () =>
       });
       assert.equal(ready.status, 204);
       await assert.rejects(members.send(address, { ...request, path: '/slow', timeoutMs: 50 }));
+      await assert.rejects(members.send(address, { ...request, path: '/stuck', timeoutMs: 50 }));
+      members.close();
     },
   ));

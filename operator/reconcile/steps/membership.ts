@@ -33,10 +33,7 @@ export const changeMembership: Step = (pass, draft) => {
     // The first member has yet to form the group, or nobody leads: nothing is changed meanwhile.
     return undefined;
   }
-  const end =
-    (lost && removePeer(pass, draft, lost, 'its volume is empty, it joins anew')) ??
-    promote(pass, draft) ??
-    add(pass, draft);
+  const end = (lost && replaceLost(pass, draft, lost)) ?? promote(pass, draft) ?? add(pass, draft);
   if (end !== undefined) return end;
   checkDeadline(pass, draft);
   return isMissing ? undefined : removeHighest(pass, draft, surplus);
@@ -177,6 +174,15 @@ function removeHighest(
 /** The facts as if the member were gone already. */
 function without({ facts }: Pass, member: ObservedMember): Pass['facts'] {
   return { ...facts, members: facts.members.filter((other) => other !== member) };
+}
+
+/** Nobody has to approve that: the others have its data. */
+function replaceLost(pass: Pass, draft: Draft, member: ObservedMember): StepEnd | undefined {
+  const end = removePeer(pass, draft, member, 'its volume is empty, it joins anew');
+  if (end?.action === undefined) return end;
+  note(draft, 'VolumeLost', `${member.name}: its volume is empty`, 'Warning');
+  note(draft, 'VolumeReplaced', `${member.name} joins anew and gets the data of the others`);
+  return end;
 }
 
 function removePeer(

@@ -9,7 +9,7 @@ export interface HttpFront {
   readonly apiPort: number;
   readonly memberPort: number;
   /** Told of each request to a member. */
-  onQuestion: () => void;
+  onQuestion: (path: string) => void;
   close(): void;
 }
 
@@ -19,13 +19,13 @@ export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
     answerApi(world, request, response).catch(() => response.destroy());
   });
   const members = createServer((request, response) => {
-    front.onQuestion();
+    front.onQuestion(request.url ?? '');
     answerMember(world, request, response).catch(() => response.destroy());
   });
   const front = {
     apiPort: 0,
     memberPort: 0,
-    onQuestion: () => {},
+    onQuestion: (_path: string) => {},
     close: () => {
       for (const server of [api, members]) {
         server.closeAllConnections();
