@@ -81,10 +81,65 @@ export async function writeArchive(writing: ArchiveWriting): Promise<number> {
   return size;
 }
 
+export interface StoredArchive {
+  /** Of the whole archive, before any of it is read. */
+  readonly sizeBytes: number;
+  readonly stream: Readable;
+}
+
+export interface ArchiveStreaming {
+  readonly file: ArchiveInput;
+  readonly manifest: {
+    readonly name: string;
+    /** Of its entry: what is shorter is filled up with spaces. */
+    readonly sizeBytes: number;
+    /** Asked for behind the file. */
+    readonly content: (file: ArchivedFile) => Promise<string>;
+  };
+  /** Of both entries: the same file at the same time is the same archive, byte by byte. */
+  readonly modifiedAt: Date;
+}
+
+/**
+ * A ZIP archive of one file and its manifest that is nowhere on a disk: stored, since deflating takes longer than a network. Whoever
+ * reads the stream destroys it when it wants no more.
+ */
+export async function storedArchive(given: ArchiveStreaming): Promise<StoredArchive> {
+  const { file, manifest, modifiedAt } = given;
+  const ended = new AbortController();
+  const archive = new yazl.ZipFile();
+  const stream = archive.outputStream as Readable;
+  archive.on('error', (error) => stream.destroy(error as Error));
+  const { entry, digest } = measured(file, { signal: ended.signal, onRead: () => {} });
+  stream.once('close', () => {
+    ended.abort();
+    entry.destroy();
+  });
+  const options = { compressionLevel: 0, mode: 0o100600, mtime: modifiedAt };
+  archive.addReadStream(entry, file.name, { ...options, size: file.sizeBytes });
+  async function* content(): AsyncGenerator<Uint8Array> {
+    const done = { name: file.name, size: file.sizeBytes, sha256: await digest };
+    const bytes = Buffer.alloc(manifest.sizeBytes, ' ');
+    bytes.write(await manifest.content(done));
+    yield bytes;
+  }
+  archive.addReadStreamLazy(
+    manifest.name,
+    { ...options, size: manifest.sizeBytes },
+    (give: (error: unknown, from: Readable) => void) =>
+      give(null, Readable.from(content(), { objectMode: false })),
+  );
+  const sizeBytes = await new Promise<number>((told) => {
+    // Its types leave out what it is called with.
+    archive.end({ forceZip64Format: false, comment: '' }, told as () => void);
+  });
+  return { sizeBytes, stream };
+}
+
 /** The bytes of a file, with the digest of what was read. */
 function measured(
   file: ArchiveInput,
-  { onRead, signal }: ArchiveWriting,
+  { onRead, signal }: Pick<ArchiveWriting, 'onRead' | 'signal'>,
 ): { readonly entry: Readable; readonly digest: Promise<string> } {
   const hash = createHash('sha256');
   let resolve: (digest: string) => void = () => {};
