@@ -105,11 +105,14 @@ async function storedParts(directory: string): Promise<{ chunks: number; segment
 }
 
 /** Two hundred texts of twenty words, some of which take the place of others. */
-async function commitTexts(engine: LmdbEngine, log: Log, from: number): Promise<void> {
+async function commitTexts(engine: LmdbEngine, log: Log, from: number, turn = 0): Promise<void> {
   await log.commit(
     ...Array.from({ length: 200 }, (_, n) => {
       const at = from + n;
-      const text = Array.from({ length: 20 }, (_, w) => `t${w}x${(at * 31 + w * w) % 400}`);
+      const text = Array.from(
+        { length: 20 },
+        (_, w) => `t${w}x${(at * 31 + w * w + turn * 7) % 400}`,
+      );
       return put(engine, person(n % 9 === 0 ? at >> 1 : at), { text: text.join(' ') });
     }),
   );
@@ -179,4 +182,35 @@ test('small segments are taken into the next ones, so that there are few', async
   const { chunks, segments } = await storedParts(directory);
   assert.equal(chunks, 0);
   assert.ok(segments.size >= 1 && segments.size <= 8, `${segments.size} segments`);
+});
+
+/** Makes the rows of a commit too large for the log, so that it goes to LMDB and lays chunks itself. */
+const filler = 'x'.repeat(3_000);
+
+test('an index is compacted while others commit: what comes amid it stays, in chunks or beside them', async (context) => {
+  const engine = openEngine(temporaryDirectory(context), { deriver, foldedMin: 24_000 });
+  const log = new Log(engine);
+  for (let round = 0; round < 12; round += 1) await commitTexts(engine, log, round * 200);
+  await engine.checkpoint();
+  const compaction = engine.compactEntries(words.id);
+  // Behind its first slice: one that lays chunks itself, and one of words that come before where it goes on.
+  const large = Array.from({ length: 600 }, (_, n) =>
+    put(engine, person(5_000 + n), { text: `large l${n}`, filler }),
+  );
+  const amid = [
+    log.commit(...large),
+    log.commit(put(engine, person(7_000), { text: 'a0 first zz' })),
+  ];
+  for (let round = 0; round < 12; round += 1) {
+    await commitTexts(engine, log, (round % 6) * 100, round);
+    await engine.checkpoint();
+  }
+  await Promise.all([compaction, ...amid]);
+  for (let round = 0; round < 3; round += 1) {
+    await log.commit(put(engine, person(round), { text: `last${round}` }));
+    await engine.checkpoint();
+    using snapshot = engine.snapshot();
+    assert.deepEqual(entriesOf(snapshot, words.id), entriesOf(snapshot, plain.id));
+  }
+  await engine.close();
 });

@@ -159,10 +159,21 @@ export class EntryFolds {
   }
 
   #start(): void {
+    void this.#alone(() => this.#run());
+  }
+
+  /** Nothing of it goes with checkpoints meanwhile: two at once would bring in older changes after newer ones. */
+  async #alone(run: () => Promise<void>): Promise<void> {
     this.#progress = undefined;
-    this.#running = this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    const work = run();
+    // Who waits for the end of it is not told of its errors.
+    this.#running = work
+      .catch(() => {})
+      .finally(() => {
+        this.#running = undefined;
+      });
+    await work;
+    await this.#running;
   }
 
   /**
@@ -170,11 +181,10 @@ export class EntryFolds {
    * @returns false when there was nothing to be gained
    */
   async compact(index: IndexId): Promise<boolean> {
-    await this.#running;
+    while (this.#running !== undefined) await this.#running;
     if (!this.#options.besideChunks.has(index)) return false;
-    this.#progress = undefined;
     const hadChanges = (this.#options.besideChunks.get(index) ?? 0) > 0;
-    await this.#fold(index, true);
+    await this.#alone(() => this.#fold(index, true));
     return hadChanges;
   }
 

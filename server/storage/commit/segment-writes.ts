@@ -130,18 +130,22 @@ function segmentWriter(
   );
 }
 
-/** Takes the segments up to a number out of the list and out of LMDB. @returns the others */
+/**
+ * Takes the segments up to a number out of the list and out of LMDB. The last one leaves its number, without entries: who has begun with
+ * segments up to a number must not take later ones for them.
+ * @returns what is listed then
+ */
 export function* dropSegments(
   writing: EntryWriting,
   segmentMax: number,
 ): Generator<undefined, readonly EntrySegment[], undefined> {
   const segments = writing.reader.segmentsOf(writing.index);
-  const left = segments.filter(({ number }) => number > segmentMax);
-  if (left.length === segments.length) return left;
-  yield* removeSegments(
-    writing,
-    segments.filter(({ number }) => number <= segmentMax),
-  );
+  const gone = segments.filter((segment) => segment.number <= segmentMax && entriesIn(segment) > 0);
+  const last = gone.at(-1);
+  if (last === undefined) return segments;
+  yield* removeSegments(writing, gone);
+  const later = segments.filter(({ number }) => number > segmentMax);
+  const left = later.length > 0 ? later : [{ number: last.number, additions: 0, removals: 0 }];
   putSegments(writing, left);
   return left;
 }
@@ -165,11 +169,7 @@ function* removeSegments(
 }
 
 function putSegments(writing: EntryWriting, segments: readonly EntrySegment[]): void {
-  if (segments.length > 0) putChunk(writing, segmentListComponents, encodeSegments(segments));
-  else
-    writing.writes.push(
-      removal(writing.reader.subs.ft, keyOf(writing.index, segmentListComponents)),
-    );
+  putChunk(writing, segmentListComponents, encodeSegments(segments));
 }
 
 /** Puts a chunk with its checksum. */

@@ -13,7 +13,7 @@ const listedSize = 12;
 
 /** One segment, as the list of its index has it. */
 export interface EntrySegment {
-  /** Higher than those before it in the list. */
+  /** Higher than all before it in the list, and than all that there were. */
   readonly number: number;
   readonly additions: number;
   readonly removals: number;
