@@ -12,7 +12,7 @@ import type { WireSurroundings } from './surroundings.ts';
 
 /** Characters of replies that are joined before they are written. */
 const writeAt = 64 * 1024;
-/** Commands, and their bytes, between two looks at the clock. */
+/** Commands, and their bytes or those of a reply, between two looks at the clock. */
 const commandsPerLook = 16;
 const bytesPerLook = 4096;
 /** Shorter chunks are some 20 microseconds of work and not worth a look. */
@@ -129,8 +129,14 @@ export class Connection {
         this.#wait(this.#drained());
         return;
       }
-      if (this.#isShort || (count % commandsPerLook !== 0 && this.#parser.position < lookAt))
-        continue;
+      const isLong = reply.length > bytesPerLook;
+      if (this.#isShort) {
+        if (!isLong) continue;
+        // A few words may ask for thousands of keys.
+        this.#isShort = false;
+        turn.begin();
+      }
+      if (!isLong && count % commandsPerLook !== 0 && this.#parser.position < lookAt) continue;
       lookAt = this.#parser.position + bytesPerLook;
       if (turn.isSpent) {
         this.#wait(this.#nextTurn());

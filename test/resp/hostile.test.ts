@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemRuntime } from '#platform/system-runtime.ts';
 import { encode, startWire, WireClient } from './wire-fixture.ts';
 
 // What no client should send: lengths that lie, nesting, bytes of any kind, readers that do not read (redis.md 1.1).
@@ -133,4 +134,18 @@ test('many requests in one packet leave others their turn', async (context) => {
   client.send(Buffer.concat(Array.from({ length: count }, () => encode('INCR', 'n'))));
   assert.equal(await other.call('PING'), '+PONG');
   for (let at = 1; at <= count; at += 1) assert.equal(await client.reply(), at);
+});
+
+test('a few words that ask for thousands of keys leave others their turn', async (context) => {
+  const wire = await startWire(context);
+  const client = await wire.open();
+  const keys = Array.from({ length: 10_000 }, (_, at) => `key-${at}`);
+  client.send(Buffer.concat(keys.map((key) => encode('SET', key, 'v'))));
+  for (const _ of keys) assert.equal(await client.reply(), '+OK');
+  const pauses = context.mock.method(systemRuntime.timers, 'yield').mock;
+  const count = 40;
+  client.socket.write('SCAN 0 COUNT 10000\r\n'.repeat(count));
+  for (let at = 0; at < count; at += 1)
+    assert.equal(((await client.reply()) as [string, string[]])[1].length, keys.length);
+  assert.ok(pauses.callCount() > 0, 'all of them were answered in one turn');
 });

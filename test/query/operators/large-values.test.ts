@@ -101,3 +101,17 @@ test('records that the transaction has changed are looked at in turns, too', asy
     transaction.rollback();
   }
 });
+
+test('the change of a record of thousands of properties takes turns: computed, written, given', async () => {
+  await db.run('CREATE DOCUMENT TYPE Wide');
+  await db.run('INSERT INTO Wide SET i = 1');
+  const changedBy = async (count: number) => {
+    const names = Array.from({ length: count }, (_, n) => [`n${n}`, n] as const);
+    const parameters = new Map<string, Value>([['p', new Map<string, Value>(names)]]);
+    const result = await db.run('UPDATE Wide MERGE :p RETURN AFTER n0, i', { parameters });
+    assert.deepEqual(result.rows, [[0, 1]]);
+    return result.pauseCount;
+  };
+  const few = await changedBy(3);
+  assert.ok((await changedBy(5_000)) >= few + 2);
+});

@@ -181,8 +181,11 @@ export class UpdateOperator implements PhysicalOperator {
       context.statistics.propertiesSet += this.#changeCount;
       this.#ordinal += 1;
       if (transaction.changeCount !== this.#changesBefore) this.#readAgain(transaction);
+      // What is computed for thousands of properties takes as long to be written, and that as long as what is done with the row.
+      if (calls.isSpent(this.#propertyCount)) return undefined;
     }
     if (!calls.attempt(context, this.#write)) return undefined;
+    calls.isSpent(this.#propertyCount);
     const { record, dialect } = this.#options;
     if (dialect === 'cypher') {
       context.frame[record] = new LiveRecord(this.#record as StoredRecord, context);
@@ -192,6 +195,11 @@ export class UpdateOperator implements PhysicalOperator {
     context.frame[record] = this.#written;
     this.#forget();
     return this.#written !== vetoed;
+  }
+
+  /** Of what is written whole. */
+  get #propertyCount(): number {
+    return this.#draft?.properties.size ?? 0;
   }
 
   /** Changes nothing yet; may be done more than once for a record. */
