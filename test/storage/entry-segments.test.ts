@@ -6,10 +6,19 @@ import type { StoredRecord } from '#core/value/record.ts';
 import { type IndexId, type LogIndex, makeRid } from '#core/value/rid.ts';
 import { PendingEntries } from '#storage/checkpoint/pending-entries.ts';
 import type { EntryChanges, IndexDeriver, StorageSnapshot } from '#storage/engine.ts';
+import { EntryFolds } from '#storage/commit/entry-folds.ts';
 import { chunkedComponents } from '#storage/format/entry-chunk.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import { ChangeMerge } from '#storage/read/change-merge.ts';
-import { Log, openEngine, person, personType, put, temporaryDirectory } from './engine-fixture.ts';
+import {
+  Log,
+  openEngine,
+  person,
+  personType,
+  put,
+  temporaryDirectory,
+  turnTimers,
+} from './engine-fixture.ts';
 
 // What stands beside the chunks of an index: changes in the overlay, segments of checkpoints, and how these go into chunks while
 // commits go on.
@@ -213,4 +222,31 @@ test('an index is compacted while others commit: what comes amid it stays, in ch
     assert.deepEqual(entriesOf(snapshot, words.id), entriesOf(snapshot, plain.id));
   }
   await engine.close();
+});
+
+test('checkpoints bring nothing in while an index is compacted: two at once would bring in older changes after newer ones', async () => {
+  let asked = 0;
+  let end = () => {};
+  const folds = new EntryFolds({
+    timers: turnTimers,
+    besideChunks: new Map([[words.id, 2_000_000]]),
+    countBeside: () => 0,
+    entryCount: () => 2_000_000,
+    commit: () => new Promise((resolve) => (end = resolve)),
+    appliedIndex: () => 1 as LogIndex,
+    mayRun: () => true,
+  });
+  const reader = {
+    segmentsOf: () => {
+      asked += 1;
+      throw new Error('it has begun');
+    },
+  };
+  const withCheckpoint = () => folds.withCheckpoint({ reader, writes: [] } as never, 1).next();
+  const compaction = folds.compact(words.id);
+  assert.deepEqual(withCheckpoint(), { done: true, value: undefined });
+  assert.equal(asked, 0);
+  end();
+  await compaction;
+  assert.throws(withCheckpoint, /it has begun/);
 });
