@@ -11,6 +11,8 @@ import type { CallRecord } from './kubernetes/port.ts';
 import { RestClient } from './kubernetes/rest-client.ts';
 import { lineLog, systemRuntime } from './kubernetes/system-runtime.ts';
 import { DatabaseClient } from './observe/database-client.ts';
+import type { MemberTransport } from './observe/database-client.ts';
+import { fencedMembers } from './observe/member-fence.ts';
 import { MemberHttp } from './observe/member-http.ts';
 import { readSettings } from './operator-settings.ts';
 import type { OperatorSettings } from './operator-settings.ts';
@@ -50,7 +52,8 @@ export async function runOperator(inputs: ProcessInputs): Promise<number> {
   });
   const isLeader = () => !settings.leaderElection || lease.isHeld();
   const api = new RestClient({ transport, afterCall, beforeCall: fence(isLeader) });
-  const operator = makeOperator(settings, { api, log, metrics, instance, namespace });
+  const members = fencedMembers(new MemberHttp(systemRuntime.timers), isLeader);
+  const operator = makeOperator(settings, { api, members, log, metrics, instance, namespace });
   reportProcess(metrics, systemRuntime.clock.now());
   metrics.onScrape(() => {
     const name = { name: settings.leaseName };
@@ -88,14 +91,16 @@ function makeOperator(
   settings: OperatorSettings,
   {
     namespace,
+    members,
     ...parts
   }: Pick<ConstructorParameters<typeof Operator>[0], 'api' | 'log' | 'metrics' | 'instance'> & {
     readonly namespace: string;
+    readonly members: MemberTransport;
   },
 ): Operator {
   return new Operator({
     ...parts,
-    databases: new DatabaseClient(new MemberHttp(systemRuntime.timers), systemRuntime),
+    databases: new DatabaseClient(members, systemRuntime),
     facts: {
       namespace,
       identity: `${namespace}/${settings.leaseName}`,

@@ -236,6 +236,46 @@ test('a process that does not hold the lease reads and writes nothing', async ()
   await operator.stop();
 });
 
+test('a process that has lost the lease changes nothing at a member, whatever it had begun', async () => {
+  const world = new SimulatedWorld();
+  let isHeld = true;
+  let isBroken = false;
+  const effects: string[] = [];
+  const { operator } = runOperatorOn(world, {
+    mayWrite: () => isHeld,
+    members: {
+      send: (address, request) => {
+        const isEffect = request.method !== 'GET' && request.path !== '/api/v1/login';
+        if (isEffect) effects.push(request.body ?? request.path);
+        // What was told in the status is tried again and again.
+        return isEffect && isBroken
+          ? Promise.resolve({ status: 503, body: '{}' })
+          : world.members.send(address, request);
+      },
+    },
+  });
+  await started(world, operator);
+  world.create('orders', { replicas: 3 });
+  await pass(world, 30_000);
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  isBroken = true;
+  world.api.change('Cluster', 'orders', {
+    spec: { settings: { 'service.server.httpQueryDefaultLimit': '77' } },
+  });
+  await pass(world, 10_000);
+  assert.ok(effects.some((effect) => effect.includes('set server setting')));
+  isHeld = false;
+  isBroken = false;
+  effects.length = 0;
+  await pass(world, 120_000);
+  assert.equal(effects.join('\n'), '');
+  isHeld = true;
+  await pass(world, 60_000);
+  assert.ok(effects.some((effect) => effect.includes('set server setting')));
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  await operator.stop();
+});
+
 /** A Secret as a user makes it. */
 function putSecret(world: SimulatedWorld, name: string, password: string): void {
   world.api.put({

@@ -5,6 +5,7 @@ import type { CallRecord } from '../../../operator/kubernetes/port.ts';
 import { RestClient } from '../../../operator/kubernetes/rest-client.ts';
 import { DatabaseClient } from '../../../operator/observe/database-client.ts';
 import type { MemberTransport } from '../../../operator/observe/database-client.ts';
+import { fencedMembers } from '../../../operator/observe/member-fence.ts';
 import { facts, silentLog } from './simulated-world.ts';
 import type { SimulatedWorld } from './simulated-world.ts';
 
@@ -42,7 +43,7 @@ export function runOperatorOn(
   });
   const operator = new Operator({
     api,
-    databases: new DatabaseClient(members, world.runtime),
+    databases: new DatabaseClient(fencedMembers(members, mayWrite), world.runtime),
     facts,
     runtime: world.runtime,
     log: silentLog,
