@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytesOf, concatenated, decoded, lengthOf, quoted } from '#mcp/protocol/long-json.ts';
+import {
+  bytesOf,
+  concatenated,
+  decoded,
+  lengthOf,
+  quoted,
+  written,
+} from '#mcp/protocol/long-json.ts';
 
 // Goal: a long text of an answer is the same whether it stays in pieces or not, and others have their turn between them.
 
@@ -21,6 +28,8 @@ test('a long text in pieces is the JSON of the whole', async () => {
     assert.ok(typeof pieces !== 'string' && pauseCount >= 3, `${pauseCount} pauses`);
     const text = concatenated('{"records":', pieces, '}');
     assert.equal(lengthOf(text), whole.length + '{"records":}'.length);
+    assert.deepEqual(written`{"records":${pieces}}`, text);
+    assert.equal(written`${'one'} and ${'two'}`, 'one and two');
     const parts: Uint8Array[] = [];
     for await (const part of bytesOf(quoted(text), slices)) parts.push(part);
     assert.equal(JSON.parse(Buffer.concat(parts).toString()), `{"records":${whole}}`);

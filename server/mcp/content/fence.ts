@@ -1,6 +1,6 @@
 import type { Random } from '#core/runtime.ts';
 import type { Slices } from '#core/value/json-slices.ts';
-import { holdsWord } from '../protocol/long-json.ts';
+import { holdsWord, type Pieces } from '../protocol/long-json.ts';
 
 const suffixBytes = 8;
 
@@ -12,11 +12,12 @@ export async function fenced(
   tag: string,
   text: string,
   { random, slices }: { readonly random: Random; readonly slices: Slices },
-): Promise<string> {
+): Promise<Pieces> {
   const isForged = await holdsWord(text, `</${tag}`, slices);
   let name = tag;
-  while (isForged && (name === tag || text.includes(name))) {
+  while (isForged && (name === tag || (await holdsWord(text, name, slices)))) {
     name = `${tag}_${Buffer.from(random.bytes(suffixBytes)).toString('hex')}`;
   }
-  return `<${name}>\n${text}\n</${name}>`;
+  // Joined, a text of megabytes would be copied in one turn.
+  return [`<${name}>\n`, text, `\n</${name}>`];
 }

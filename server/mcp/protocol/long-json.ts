@@ -32,6 +32,11 @@ export function concatenated(...texts: readonly Pieces[]): Pieces {
   return texts.every((text) => typeof text === 'string') ? texts.join('') : texts.flat();
 }
 
+/** As tag of a template: its text, which stays in pieces if one of the values is. */
+export function written(texts: TemplateStringsArray, ...values: readonly Pieces[]): Pieces {
+  return concatenated(...texts.flatMap((text, at): Pieces[] => [text, values[at] ?? '']));
+}
+
 export function lengthOf(text: Pieces): number {
   if (typeof text === 'string') return text.length;
   return text.reduce((length, piece) => length + piece.length, 0);
