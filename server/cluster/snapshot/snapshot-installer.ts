@@ -300,10 +300,10 @@ export class SnapshotInstaller {
   ): Promise<number> {
     const { silentMsMax, progressEveryMs, runtime, log } = this.#options;
     const { clock, timers } = runtime;
+    // Not flushed: a start removes it, and what is unpacked of it is.
     const file = createWriteStream(part.path, {
       flags: part.bytes === 0 ? 'w' : 'a',
       mode: 0o600,
-      flush: true,
     });
     let bytes = part.bytes;
     let toldMs = clock.monotonicMs();
