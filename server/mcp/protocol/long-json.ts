@@ -34,7 +34,7 @@ export function concatenated(...texts: readonly Pieces[]): Pieces {
 
 /** As tag of a template: its text, which stays in pieces if one of the values is. */
 export function written(texts: TemplateStringsArray, ...values: readonly Pieces[]): Pieces {
-  return concatenated(...texts.flatMap((text, at): Pieces[] => [text, values[at] ?? '']));
+  return concatenated(...texts.flatMap((text, at) => [text, ...values.slice(at, at + 1)]));
 }
 
 export function lengthOf(text: Pieces): number {
