@@ -126,7 +126,9 @@ export const clusterStatus = z.object({
         .max(32)
         .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
         .optional(),
-      begun: z.object({ mark: z.string().max(512), at: z.string().max(64) }).optional(),
+      begun: z
+        .object({ mark: z.string().max(512), at: z.string().max(64), member: text(63) })
+        .optional(),
       final: text(64),
       finalMember: text(63),
     })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SimulatedWorld } from './sim/simulated-world.ts';
+import { settlePromises } from './sim/virtual-runtime.ts';
 
 /*
  * Clusters of several members, from the first to the last one: formed once, grown and shrunk with nobody restarted, rolled one at
@@ -320,4 +321,24 @@ test('at rest nothing is written', async () => {
   world.restartOperator();
   for (let turn = 0; turn < 60; turn++) await world.turn();
   assert.equal(world.api.effectiveWrites, before);
+});
+
+test('BackupThenDelete: the volume that stays is that of the member that made the backup, whoever leads at its end', async () => {
+  const world = await worldOf(3, { deletionPolicy: 'BackupThenDelete' });
+  world.members.databases = ['orders'];
+  world.members.course.isHeld = true;
+  world.api.delete(world.cluster(), false);
+  for (let turn = 0; turn < 5; turn++) await world.turn();
+  assert.deepEqual(world.members.backedUp, ['orders']);
+  const { group } = world.members;
+  group.leader = group.voters.find((id) => id.startsWith('orders-2'));
+  for (let turn = 0; turn < 20; turn++) await world.turn();
+  assert.equal(world.cluster().status?.leader, 'orders-2');
+  world.members.course.isHeld = false;
+  world.members.course.finish();
+  await settlePromises();
+  for (let turn = 0; turn < 30; turn++) await world.turn();
+  assert.equal(world.findCluster('orders'), undefined);
+  const claims = world.api.all('PersistentVolumeClaim').map(({ metadata }) => metadata.name);
+  assert.deepEqual(claims, ['data-orders-0']);
 });

@@ -66,6 +66,7 @@ export const statusDescriptions: Readonly<Record<string, string>> = {
   'status.backups.finalMember': 'Member that made it',
   'status.backups.begun': 'The backup before a change or a deletion, written before it is begun',
   'status.backups.begun.mark': 'What it is made for',
+  'status.backups.begun.member': 'Member on which it is made',
   'status.backups.begun.at': 'When it was begun first: an archive since then is its own',
   'status.backups.final': 'Identity of the Cluster whose last backup before its deletion is made',
   'status.endpoints': 'Addresses for clients',

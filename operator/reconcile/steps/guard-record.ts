@@ -32,7 +32,8 @@ export const decideRecord: Step = (pass, draft) => {
   for (const [key, present] of Object.entries(record.members))
     if (members[key] === undefined && hasGone(pass, Number(key), present))
       members[key] = replaced(present);
-  const isInitialised = record.initialised || members['0']?.state === 'member';
+  const isInitialised =
+    record.initialised || Object.values(members).some(({ state }) => state === 'member');
   const isRestored = seen.bootstrap?.phase === 'Succeeded';
   draft.record = {
     ...record,

@@ -29,17 +29,14 @@ function letGo(): StepEnd {
 }
 
 function backUp(pass: Pass, draft: Draft): StepEnd | undefined {
-  const { seen, cluster, annotations, previous, names, group } = pass;
+  const { seen, cluster, annotations, previous, group } = pass;
   const uid = cluster.metadata.uid ?? '';
   if (previous.backups?.final === uid || seen.isNamespaceTerminating) return undefined;
   if (annotations[annotationKeys.skipFinalBackup] === uid) return undefined;
   const mark = `back-up ${uid}`;
-  if (seen.done.has(mark)) {
-    draft.backups = {
-      ...draft.backups,
-      final: uid,
-      finalMember: pass.previous.leader ?? names.pod(0),
-    };
+  const begun = previous.backups?.begun;
+  if (seen.done.has(mark) && begun?.mark === mark && begun.member !== undefined) {
+    draft.backups = { ...draft.backups, final: uid, finalMember: begun.member };
     lookAgain(draft, 0);
     return {};
   }
