@@ -9,6 +9,8 @@ export interface Stall {
   /** Longest turn of the server's event loop, in processor time of its thread and on the clock. */
   readonly turnMs: number;
   readonly turnWallMs: number;
+  /** The longest turn in processor time without the collections of garbage in it. */
+  readonly ownMs: number;
   /** Longest collection of garbage on the clock, which is part of a turn. */
   readonly collectionMs: number;
   /** Of the health checks that ran beside it, one every 5 ms: the middle one, the 99th of a hundred, the slowest, and how many took more than 10 ms. */
@@ -77,6 +79,7 @@ export class Prober {
     const longest = JSON.parse(await this.#watch.ask('read\n')) as {
       wallMs: number;
       processorMs: number;
+      ownMs: number;
       collectionMs: number;
     };
     const healthMs = await this.#healthSinceThen();
@@ -85,6 +88,7 @@ export class Prober {
       name,
       turnMs: longest.processorMs,
       turnWallMs: longest.wallMs,
+      ownMs: longest.ownMs,
       collectionMs: longest.collectionMs,
       healthMedianMs: share(healthMs, 0.5),
       healthP99Ms: share(healthMs, 0.99),

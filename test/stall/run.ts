@@ -46,17 +46,20 @@ const server = await startServer({
       : ['--cpu-prof', '--cpu-prof-dir', options.profile, '--cpu-prof-interval', '500']),
   ],
   environment: { STALL_PORT: String(watchPort) },
-  settings: options.agents
-    ? {
-        'service.server.plugins': 'redis:redis',
-        'service.redis.host': '127.0.0.1',
-        'service.redis.port': String(wirePort),
-      }
-    : {},
+  settings: {
+    // Each statement is over or refused within seconds.
+    ...(options.cypher && { 'service.command.timeout': '10000' }),
+    ...(options.agents && {
+      'service.server.plugins': 'redis:redis',
+      'service.redis.host': '127.0.0.1',
+      'service.redis.port': String(wirePort),
+    }),
+  },
 });
 const figureNames = [
   'turnMs',
   'turnWallMs',
+  'ownMs',
   'collectionMs',
   'healthMedianMs',
   'healthP99Ms',
@@ -160,16 +163,17 @@ function lineOf(stall: Stall): string {
 
 stalls.sort((a, b) => b.turnMs - a.turnMs);
 const head =
-  '  turn   wall     gc    p50    p99    max   slow  count  total  (ms; p50 to count are of the answers of /health, slow: above 10 ms)';
+  '  turn   wall    own     gc    p50    p99    max   slow  count  total  (ms; own: longest turn without collections; p50 to count are of the answers of /health, slow: above 10 ms)';
 const table = [head, ...stalls.map(lineOf)].join('\n');
 if (options.out !== undefined) writeFileSync(options.out, `${table}\n`);
 process.stdout.write(`\n${[head, ...stalls.slice(0, 40).map(lineOf)].join('\n')}\n`);
 for (const ms of [200, 50, 20, 10]) {
-  const [turns, healths] = [
+  const [turns, own, healths] = [
     stalls.filter(({ turnMs }) => turnMs > ms).length,
+    stalls.filter(({ ownMs }) => ownMs > ms).length,
     stalls.filter(({ healthP99Ms }) => healthP99Ms > ms).length,
   ];
-  process.stdout.write(`above ${ms} ms: ${turns} turns, p99 of ${healths}; `);
+  process.stdout.write(`above ${ms} ms: ${turns} turns (${own} own), p99 of ${healths}; `);
 }
 process.stdout.write(`of ${stalls.length}\n`);
 process.stdout.write(`${health}\n`);

@@ -4,10 +4,25 @@ import { PerformanceObserver } from 'node:perf_hooks';
 /*
  * Preloaded into the server that is probed: measures how long the event loop is held. A timer of one millisecond looks at the
  * clock and at the processor time of the thread; what passed between two looks is one turn. Processor time does not grow while
- * others have the machine. The longest collection of garbage, which is part of some turn, is told on the clock. A line to the port in `STALL_PORT` answers the longest turns since the last line and forgets them.
+ * others have the machine. The longest collection of garbage, which is part of some turn, is told on the clock, and the longest turn
+ * without the collections in it: each is taken to have had as much of the processor as the turn. A line to the port in `STALL_PORT`
+ * answers the longest turns since the last line and forgets them.
  */
 
+interface Span {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+interface Turn extends Span {
+  readonly processorMs: number;
+}
+
+/** Shorter ones are no stall. */
+const keptTurnMs = 3;
 const longest = { wallMs: 0, processorMs: 0, collectionMs: 0 };
+let turns: Turn[] = [];
+let garbage: Span[] = [];
 let lastWallMs = performance.now();
 let lastProcessorMs = processorMs();
 
@@ -17,12 +32,29 @@ function processorMs(): number {
 }
 
 function look(): void {
-  const wallMs = performance.now();
-  const usedMs = processorMs();
-  longest.wallMs = Math.max(longest.wallMs, wallMs - lastWallMs);
-  longest.processorMs = Math.max(longest.processorMs, usedMs - lastProcessorMs);
-  lastWallMs = wallMs;
-  lastProcessorMs = usedMs;
+  const turn = {
+    startMs: lastWallMs,
+    endMs: performance.now(),
+    processorMs: processorMs() - lastProcessorMs,
+  };
+  longest.wallMs = Math.max(longest.wallMs, turn.endMs - turn.startMs);
+  longest.processorMs = Math.max(longest.processorMs, turn.processorMs);
+  if (turn.processorMs > keptTurnMs) turns.push(turn);
+  lastWallMs = turn.endMs;
+  lastProcessorMs += turn.processorMs;
+}
+
+/** The longest turn but for the collections in it. */
+function longestOwnMs(): number {
+  let ownMs = Math.min(keptTurnMs, longest.processorMs);
+  for (const turn of turns) {
+    let collectedMs = 0;
+    for (const { startMs, endMs } of garbage)
+      collectedMs += Math.max(0, Math.min(endMs, turn.endMs) - Math.max(startMs, turn.startMs));
+    const ownShare = 1 - collectedMs / (turn.endMs - turn.startMs);
+    ownMs = Math.max(ownMs, turn.processorMs * ownShare);
+  }
+  return ownMs;
 }
 
 setInterval(look, 1).unref();
@@ -30,9 +62,13 @@ setInterval(look, 1).unref();
 const collections = new PerformanceObserver((list) => lookAtCollections(list.getEntries()));
 collections.observe({ entryTypes: ['gc'] });
 
-function lookAtCollections(entries: readonly { readonly duration: number }[]): void {
-  for (const { duration } of entries)
+function lookAtCollections(
+  entries: readonly { readonly startTime: number; readonly duration: number }[],
+): void {
+  for (const { startTime, duration } of entries) {
     longest.collectionMs = Math.max(longest.collectionMs, duration);
+    if (duration > 0.2) garbage.push({ startMs: startTime, endMs: startTime + duration });
+  }
 }
 
 createServer((socket) => {
@@ -41,7 +77,9 @@ createServer((socket) => {
   socket.on('data', () => {
     look();
     lookAtCollections(collections.takeRecords());
-    socket.write(`${JSON.stringify(longest)}\n`);
+    socket.write(`${JSON.stringify({ ...longest, ownMs: longestOwnMs() })}\n`);
+    turns = [];
+    garbage = [];
     longest.wallMs = 0;
     longest.processorMs = 0;
     longest.collectionMs = 0;

@@ -1,4 +1,4 @@
-import { filterLong, madeOnce, mapLong } from '#core/replayed-loops.ts';
+import { filterLong } from '#core/replayed-loops.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
@@ -16,7 +16,7 @@ import {
   withEdgeSlots,
 } from './distinct-edges.ts';
 import { indexCandidates } from './index-candidates.ts';
-import { type Condition, conditionsOf, expressionOf } from './conditions.ts';
+import { type Condition, expressionOf, expressionsOf, PatternConditions } from './conditions.ts';
 import {
   elementTypes,
   endsOf,
@@ -73,6 +73,20 @@ interface Move {
   readonly run: () => void;
 }
 
+/** How a plan, or a further part of it, can be begun at a node. */
+interface Start {
+  readonly node: PatternNode;
+  readonly types: readonly TypeId[];
+  /** Conditions that can be checked then, and those of them that are checked at the source. */
+  readonly ready: readonly Condition[];
+  readonly taken: readonly Condition[];
+  /** Records found, and what finding them costs. */
+  readonly found: number;
+  readonly sourceCost: number;
+  /** Slots of further conditions on the node. */
+  readonly waitsFor: ReadonlySet<Slot>;
+}
+
 class GrowingPlan {
   readonly #pattern: Pattern;
   readonly #context: OptimizerContext;
@@ -81,12 +95,9 @@ class GrowingPlan {
   #stepsLeft: PatternStep[];
   /** Of a pattern of distinct edges: those whose edges are known. */
   #taken: readonly PatternStep[];
-  /** In the order in which they stand, of those that were left then. */
-  readonly #conditionsOfSlots = new Map<
-    Slot,
-    { readonly left: readonly Condition[]; readonly found: readonly Condition[] }
-  >();
-  #conditionsLeft: readonly Condition[];
+  readonly #conditions: PatternConditions;
+  /** As long as none of the slots that they wait for is bound. */
+  readonly #starts = new Map<PatternNode, Start>();
   readonly #input: LogicalPlan;
   /** Estimated when first asked. */
   #inputRowCount: number | undefined;
@@ -103,7 +114,7 @@ class GrowingPlan {
     bound: Set<Slot>;
     stepsLeft: PatternStep[];
     taken: readonly PatternStep[];
-    conditionsLeft: readonly Condition[];
+    conditions: PatternConditions;
     plan: LogicalPlan;
     rowCount: number;
     cost: number;
@@ -115,7 +126,7 @@ class GrowingPlan {
     this.#bound = from.bound;
     this.#stepsLeft = from.stepsLeft;
     this.#taken = from.taken;
-    this.#conditionsLeft = from.conditionsLeft;
+    this.#conditions = from.conditions;
     this.plan = from.plan;
     this.rowCount = from.rowCount;
     this.cost = from.cost;
@@ -129,16 +140,7 @@ class GrowingPlan {
   ): GrowingPlan {
     const pattern = withEdgeSlots(given, context);
     const following = pattern.steps.filter((step) => step.edgeIsBound === true);
-    const optionalEnds = new Set(
-      pattern.steps.filter((step) => step.optional).map((step) => step.to),
-    );
-    const predicates = pattern.nodes
-      .filter((node) => !optionalEnds.has(node.slot))
-      .map((node) => node.predicates);
-    const conditions = madeOnce(
-      () => predicates.flatMap((ofNode) => ofNode.flatMap(conjunctsOf)),
-      predicates.reduce((count, ofNode) => count + ofNode.length, 0),
-    );
+    const conditions = new PatternConditions(pattern);
     const growing = new GrowingPlan({
       input,
       pattern,
@@ -147,13 +149,15 @@ class GrowingPlan {
       bound: new Set([...bound, ...following.flatMap(({ edge }) => edge ?? [])]),
       stepsLeft: [...pattern.steps],
       taken: following,
-      conditionsLeft: conditionsOf(conditions),
+      conditions,
       plan: input,
       rowCount: 1,
       cost: 0,
     });
     for (const node of pattern.nodes) if (node.bound) growing.#checkKind(node);
-    growing.#checkConditions();
+    growing.#check(
+      filterLong(conditions.all, (condition) => conditions.isReady(condition, growing.#bound)),
+    );
     return growing;
   }
 
@@ -166,7 +170,7 @@ class GrowingPlan {
       bound: new Set(this.#bound),
       stepsLeft: [...this.#stepsLeft],
       taken: this.#taken,
-      conditionsLeft: this.#conditionsLeft,
+      conditions: this.#conditions,
       plan: this.plan,
       rowCount: this.rowCount,
       cost: this.cost,
@@ -220,12 +224,40 @@ class GrowingPlan {
   }
 
   #startAt(node: PatternNode): Move {
+    const start = this.#startOf(node);
+    const rowCount = this.rowCount * start.found;
+    return { rowCount, cost: start.sourceCost, run: () => this.#begin(start, rowCount) };
+  }
+
+  #begin({ node, types, ready, taken, sourceCost }: Start, rowCount: number): void {
+    const source = sourceOf(node, types);
+    const isFirst = this.plan.op === 'Argument';
+    const inner = filtered(source, expressionsOf(taken));
+    this.plan = isFirst ? inner : { op: 'Apply', outer: this.plan, inner, mode: { kind: 'cross' } };
+    // Without a tie to the outer row the inner plan runs once and its rows are kept.
+    const isTied =
+      taken.some((condition) => this.#isTied(condition)) ||
+      [...freeSlots(source)].some((slot) => this.#bound.has(slot));
+    this.cost += isTied ? this.rowCount * sourceCost : sourceCost + rowCount * expandCost;
+    this.rowCount = rowCount;
+    this.#bound.add(node.slot);
+    this.#check(without(ready, taken));
+  }
+
+  #startOf(node: PatternNode): Start {
+    const known = this.#starts.get(node);
+    if (known !== undefined && !this.#isAnyBound(known.waitsFor)) return known;
+    const start = this.#newStart(node);
+    this.#starts.set(node, start);
+    return start;
+  }
+
+  #newStart(node: PatternNode): Start {
     const { statistics } = this.#context;
     const types = node.types ?? this.#typesOf(node);
-    const ready = filterLong(this.#conditionsOf(node), (condition) =>
-      this.#isReady(condition, node.slot),
+    const ready = filterLong(this.#conditions.of(node.slot), (condition) =>
+      this.#conditions.isReady(condition, this.#bound, node.slot),
     );
-    const readyExpressions = madeOnce(() => ready.map(expressionOf), ready.length);
     const recordCount = node.rids
       ? 1
       : node.buckets
@@ -234,19 +266,13 @@ class GrowingPlan {
     const isListed = node.rids !== undefined || node.buckets !== undefined;
     const [best] = isListed
       ? []
-      : indexCandidates(readyExpressions, node.slot, types, this.#context);
+      : indexCandidates(expressionsOf(ready), node.slot, types, this.#context);
+    const untied = (): readonly Condition[] =>
+      filterLong(ready, (condition) => !this.#isTied(condition));
     const search =
       isListed || best !== undefined
         ? undefined
-        : searchedBy(
-            madeOnce(
-              () => ready.filter((condition) => !this.#isTied(condition)).map(expressionOf),
-              ready.length,
-            ),
-            node.slot,
-            types,
-            this.#context,
-          );
+        : searchedBy(expressionsOf(untied()), node.slot, types, this.#context);
     // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
     // rows are found once, and the condition is checked on the pairs.
     const covered = new Set(best?.covered);
@@ -254,13 +280,13 @@ class GrowingPlan {
       ready,
       (condition) => covered.has(condition.expression) || !this.#isTied(condition),
     );
-    const conditions = madeOnce(() => taken.map(expressionOf), taken.length);
     /** Records that an index gives, and what these need not be asked. */
     const given = best?.rowCount ?? (search && recordCount * searchedShare);
     const answered = best?.covered ?? (search ? [search] : []);
+    const left = without(expressionsOf(taken), answered);
     const found = Math.max(
       node.rids ? 1 : 0,
-      (given ?? recordCount) * selectivityOf(conjunctionOf(without(conditions, answered))),
+      (given ?? recordCount) * selectivityOf(conjunctionOf(left)),
     );
     const sourceCost =
       given !== undefined
@@ -268,30 +294,17 @@ class GrowingPlan {
         : node.rids
           ? fetchCost
           : recordCount * scanCost;
-    const rowCount = this.rowCount * found;
-    const run = (): void => {
-      const source = sourceOf(node, types);
-      const isFirst = this.plan.op === 'Argument';
-      const inner = filtered(source, conditions);
-      this.plan = isFirst
-        ? inner
-        : { op: 'Apply', outer: this.plan, inner, mode: { kind: 'cross' } };
-      // Without a tie to the outer row the inner plan runs once and its rows are kept.
-      const isTied =
-        taken.some((condition) => this.#isTied(condition)) ||
-        [...freeSlots(source)].some((slot) => this.#bound.has(slot));
-      this.cost += isTied ? this.rowCount * sourceCost : sourceCost + rowCount * expandCost;
-      this.rowCount = rowCount;
-      this.#conditionsLeft = without(this.#conditionsLeft, taken);
-      this.#bound.add(node.slot);
-      this.#checkConditions();
-    };
-    return { rowCount, cost: sourceCost, run };
+    const waitsFor = this.#conditions.slotsBeside(node.slot, this.#bound);
+    return { node, types, ready, taken, found, sourceCost, waitsFor };
+  }
+
+  #isAnyBound(slots: ReadonlySet<Slot>): boolean {
+    for (const slot of slots) if (this.#bound.has(slot)) return true;
+    return false;
   }
 
   #isTied({ slots }: Condition): boolean {
-    for (const slot of slots) if (this.#bound.has(slot)) return true;
-    return false;
+    return this.#isAnyBound(slots);
   }
 
   #moveAlong(step: PatternStep): Move | undefined {
@@ -351,9 +364,7 @@ class GrowingPlan {
     if (step.path !== undefined || step.optional || step.move.kind !== 'vertex') return undefined;
     if (target.rids !== undefined || target.buckets !== undefined || target.types === undefined)
       return undefined;
-    const conditions = this.#conditionsOf(target).filter(
-      (condition) => this.#isReady(condition, target.slot) && !this.#isTied(condition),
-    );
+    const conditions = this.#startOf(target).ready.filter((condition) => !this.#isTied(condition));
     const expressions = conditions.map(expressionOf);
     const [best] = indexCandidates(expressions, target.slot, target.types, this.#context);
     const move = reversedMove(step.move, this.#context.catalog);
@@ -438,11 +449,9 @@ class GrowingPlan {
       this.#stepsLeft = this.#stepsLeft.filter((other) => other !== step);
       grow();
       this.#taken = [...this.#taken, step];
-      for (const slot of [step.edge, ...(step.path ? pathSlots(step.path) : [])])
-        if (slot !== undefined) this.#bound.add(slot);
       this.cost += cost;
       this.rowCount = Math.max(rowCount, 1e-6);
-      this.#checkConditions();
+      this.#bindAll([step.edge, ...(step.path ? pathSlots(step.path) : [])]);
     };
     return { rowCount, cost, run };
   }
@@ -458,16 +467,21 @@ class GrowingPlan {
       inner,
       mode: { kind: 'optional', slots: slots.filter((slot) => slot !== undefined) },
     };
-    for (const slot of slots) if (slot !== undefined) this.#bound.add(slot);
-    this.#checkConditions();
+    this.#bindAll(slots);
+  }
+
+  /** Binds slots, and checks what waited for them: whatever else is ready has been checked. */
+  #bindAll(slots: readonly (Slot | undefined)[]): void {
+    const fresh = slots.filter((slot) => slot !== undefined && !this.#bound.has(slot)) as Slot[];
+    for (const slot of fresh) this.#bound.add(slot);
+    this.#check(this.#conditions.readyWith(fresh, this.#bound));
   }
 
   #bind(slot: Slot): void {
-    this.#bound.add(slot);
     const node = this.#node(slot);
     if (node?.buckets) this.#filter([isInBuckets(slot, node.buckets)]);
     if (node?.rids) this.#filter([isOneOf(slot, node.rids)]);
-    this.#checkConditions();
+    this.#bindAll([slot]);
   }
 
   /** A node bound by the input has not been asked for its type yet. */
@@ -477,52 +491,16 @@ class GrowingPlan {
     if (node.rids) this.#filter([isOneOf(node.slot, node.rids)]);
   }
 
-  #checkConditions(): void {
-    const conditions = this.#conditionsLeft;
-    const areReady = mapLong(conditions, (condition) => this.#isReady(condition, undefined));
-    if (!areReady.includes(true)) return;
-    const { length } = conditions;
-    const ready = madeOnce(
-      () => conditions.filter((_, at) => areReady[at]).map(expressionOf),
-      length,
-    );
-    this.#conditionsLeft = madeOnce(() => conditions.filter((_, at) => !areReady[at]), length);
-    this.#filter(ready);
-    this.rowCount *= selectivityOf(conjunctionOf(ready));
+  /** @param ready in the order in which they stand */
+  #check(ready: readonly Condition[]): void {
+    if (ready.length === 0) return;
+    const expressions = expressionsOf(ready);
+    this.#filter(expressions);
+    this.rowCount *= selectivityOf(conjunctionOf(expressions));
   }
 
   #filter(conditions: readonly Expression[]): void {
     this.plan = filtered(this.plan, conditions);
-  }
-
-  /** Conditions left that read the node: each other one that is ready has been checked. */
-  #conditionsOf({ slot }: PatternNode): readonly Condition[] {
-    const left = this.#conditionsLeft;
-    const known = this.#conditionsOfSlots.get(slot);
-    if (known?.left === left) return known.found;
-    const found = filterLong(left, ({ slots }) => slots.has(slot));
-    this.#conditionsOfSlots.set(slot, { left, found });
-    return found;
-  }
-
-  /** Everything of the pattern that the condition reads is bound, or is about to be. */
-  #isReady({ slots }: Condition, next: Slot | undefined): boolean {
-    for (const slot of slots) {
-      if (slot === next || this.#bound.has(slot)) continue;
-      if (this.#isOfPattern(slot)) return false;
-    }
-    return true;
-  }
-
-  #isOfPattern(slot: Slot): boolean {
-    const { nodes, steps } = this.#pattern;
-    return (
-      nodes.some((node) => node.slot === slot) ||
-      steps.some(
-        (step) =>
-          step.edge === slot || (step.path !== undefined && pathSlots(step.path).includes(slot)),
-      )
-    );
   }
 
   /** What the steps at the node make of it: a link may lead to any record. */

@@ -70,9 +70,14 @@ export function bucketsOf(catalog: Catalog, types: readonly TypeId[]): readonly 
 
 /** The union of both, for what the input of a node must leave in the frame. */
 export function withSlots(required: RequiredSlots, read: Iterable<Slot>): RequiredSlots {
-  const all = new Set(required);
-  for (const slot of read) all.add(slot);
-  return all;
+  let all: Set<Slot> | undefined;
+  for (const slot of read) {
+    if (required.has(slot)) continue;
+    all ??= new Set(required);
+    all.add(slot);
+  }
+  // Steps of a CREATE are ten thousand, and need what all of them need.
+  return all ?? required;
 }
 
 /** The slots that stand in both, in ascending order: what an operator that keeps rows must keep. */

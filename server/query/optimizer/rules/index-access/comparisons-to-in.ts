@@ -1,4 +1,4 @@
-import { madeOnce, mapLong } from '#core/replayed-loops.ts';
+import { madeOnce, mapLong, mapLongOver } from '#core/replayed-loops.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Dialect, Expression, Slot } from '../../../algebra/expression.ts';
 import { mapExpression, walkExpression } from '../../../algebra/walk.ts';
@@ -49,8 +49,15 @@ interface Equality {
 
 /** A list stands where the first of its branches stood. */
 function gathered(connective: Connective): Expression {
-  const equalities = mapLong(connective.operands, (operand) => equalityOf(operand, connective.op));
-  const operands = madeOnce(() => gatheredLists(connective, equalities), equalities.length);
+  const { made } = mapLongOver(
+    connective.operands,
+    (): Lists => new Map(),
+    (operand, lists) => {
+      const equality = equalityOf(operand, connective.op);
+      return equality === undefined ? operand : listedWith(equality, operand, lists);
+    },
+  );
+  const operands = madeOnce(() => made.filter((operand) => operand !== undefined), made.length);
   if (operands.length === connective.operands.length) return connective;
   const plain = mapLong(operands, (operand) =>
     operand.op === 'list' ? questionOf(operand, connective.op) : operand,
@@ -58,33 +65,26 @@ function gathered(connective: Connective): Expression {
   return plain.length === 1 ? (plain[0] as Expression) : { op: connective.op, operands: plain };
 }
 
-/** @param equalities what the operands ask for */
-function gatheredLists(
-  connective: Connective,
-  equalities: readonly (Equality | undefined)[],
-): readonly (Expression | GatheredList)[] {
-  /** By slot and name of their property; no key is made of both, since there may be fifty thousand. */
-  const lists = new Map<Slot, Map<string, GatheredList[]>>();
-  const operands: (Expression | GatheredList)[] = [];
-  for (const [at, single] of connective.operands.entries()) {
-    const equality = equalities[at];
-    if (equality === undefined) {
-      operands.push(single);
-      continue;
-    }
-    const { property, slot, value, dialect } = equality;
-    const ofSlot = listed(lists, slot, () => new Map<string, GatheredList[]>());
-    const ofProperty = listed(ofSlot, property.name, () => []);
-    const known = ofProperty.find((list) => isAlike(list, equality));
-    if (known !== undefined) {
-      known.values.push(value);
-      continue;
-    }
-    const list: GatheredList = { op: 'list', single, property, values: [value], dialect };
-    ofProperty.push(list);
-    operands.push(list);
+/** By slot and name of their property; no key is made of both, since there may be fifty thousand. */
+type Lists = Map<Slot, Map<string, GatheredList[]>>;
+
+/** Into its list. @returns what stands for the operand; undefined when a list before does */
+function listedWith(
+  equality: Equality,
+  single: Expression,
+  lists: Lists,
+): GatheredList | undefined {
+  const { property, slot, value, dialect } = equality;
+  const ofSlot = listed(lists, slot, () => new Map<string, GatheredList[]>());
+  const ofProperty = listed(ofSlot, property.name, () => []);
+  const known = ofProperty.find((list) => isAlike(list, equality));
+  if (known !== undefined) {
+    known.values.push(value);
+    return undefined;
   }
-  return operands;
+  const list: GatheredList = { op: 'list', single, property, values: [value], dialect };
+  ofProperty.push(list);
+  return list;
 }
 
 function listed<Key, List>(lists: Map<Key, List>, key: Key, make: () => List): List {
