@@ -14,14 +14,19 @@ import { LargeLoads } from './large-loads.ts';
 import { DatabaseLife } from './databases.ts';
 import { Derived } from './derived.ts';
 import { Failures } from './failures.ts';
+import { foldCounts } from './fold-notes.ts';
 import { InsertStreams } from './insert-streams.ts';
 import { Principals } from './principals.ts';
 import { Repeats } from './repeats.ts';
 import { Attack, type Scenario } from './scenario.ts';
 import { SchemaChanges } from './schema-changes.ts';
 import { Scripts } from './scripts.ts';
+import { Texts } from './texts.ts';
 
 const password = 'attack-test-password';
+/** In so many rounds each kind of work on text indexes comes. */
+const roundsForAll = 10;
+const lowBounds = join(import.meta.dirname, 'low-bounds.ts');
 
 /** `kill`: SIGKILL. `stop`: SIGTERM. `stopThenKill`: SIGTERM, and SIGKILL 50 ms to 1 s later. */
 export const endings = ['kill', 'stop', 'stopThenKill'] as const;
@@ -38,6 +43,7 @@ export const scenarios: Readonly<Record<string, () => Scenario>> = {
   principals: () => new Principals(),
   archives: () => new Archives(),
   repeats: () => new Repeats(),
+  texts: () => new Texts(),
 };
 
 export interface AttackOptions {
@@ -47,6 +53,8 @@ export interface AttackOptions {
   readonly endings: readonly Ending[];
   readonly lifetimeMsMin: number;
   readonly lifetimeMsMax: number;
+  /** What stands beside the chunks of text indexes goes into them all the time (`low-bounds.ts`). */
+  readonly folds: boolean;
   readonly report: (line: string) => void;
 }
 
@@ -59,6 +67,7 @@ export interface AttackOutcome {
 /** Loads a server in many ways at once, ends it in the middle, starts it again and compares. Stops at the first violation. */
 export async function runAttack(options: AttackOptions): Promise<AttackOutcome> {
   const rootPath = mkdtempSync(join(tmpdir(), 'polyad-attack-'));
+  const foldNotesPath = join(rootPath, 'fold-notes');
   const random = mulberry32(options.seed);
   const remarks = new Map<string, number>();
   const violations: string[] = [];
@@ -67,7 +76,8 @@ export async function runAttack(options: AttackOptions): Promise<AttackOutcome> 
     startServer({
       rootPath,
       rootPassword: password,
-      environment: quickStart,
+      environment: { ...quickStart, FOLD_NOTES: options.folds ? foldNotesPath : '' },
+      ...(options.folds && { nodeArguments: ['--import', lowBounds] }),
       readyTimeoutMs: 60_000,
     });
   let server = await start();
@@ -99,6 +109,11 @@ export async function runAttack(options: AttackOptions): Promise<AttackOutcome> 
       rounds += 1;
       options.report(`round ${rounds} ${ending}: ${violations.length} violations`);
     }
+    if (options.folds)
+      for (const [text, count] of foldCounts(foldNotesPath)) {
+        options.report(`${count} ${text}`);
+        if (count === 0 && rounds >= roundsForAll) violations.push(`there were no ${text}`);
+      }
   } finally {
     await server.kill();
     if (violations.length === 0) rmSync(rootPath, { recursive: true, force: true });
