@@ -235,32 +235,35 @@ export function stepLeast(runs: RunPlace[]): void {
   }
 }
 
-/** The entries of a run, of an index in chunks. */
+/** The entries of runs, no two of which have the same, of an index in chunks. */
 export class RunChanges implements ChangeSource {
-  readonly #run: EntryRun;
-  #place = -1;
+  /** Those that have more, by their next entries. */
+  readonly #runs: RunPlace[];
   bytes: Uint8Array | undefined;
   start = 0;
   end = 0;
   readonly isAddition: boolean;
+  readonly isDistinct = true;
   prefix = 0;
 
-  constructor(run: EntryRun, isAddition: boolean) {
-    this.#run = run;
+  constructor(runs: readonly EntryRun[], isAddition: boolean) {
+    this.#runs = placesOf(runs);
     this.isAddition = isAddition;
-    this.step();
+    this.#look();
   }
 
   step(): void {
-    this.#place += 1;
-    const run = this.#run;
-    if (this.#place >= run.count) {
-      this.bytes = undefined;
-      return;
-    }
-    this.bytes = run.bytes;
-    this.start = run.startAt(this.#place);
-    this.end = run.endAt(this.#place);
+    stepLeast(this.#runs);
+    this.#look();
+  }
+
+  #look(): void {
+    const least = this.#runs[0];
+    this.bytes = least?.run.bytes;
+    if (least === undefined) return;
+    const { run, place } = least;
+    this.start = run.startAt(place);
+    this.end = run.endAt(place);
     this.prefix = firstBits(run.bytes, this.start);
   }
 }

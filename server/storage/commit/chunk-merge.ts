@@ -79,8 +79,8 @@ function* mergeChunks(
   const range = { low: from, high: Uint8Array.of(segmentByte) };
   const segments = reader.segmentsOf(index).filter(({ number }) => number <= segmentMax);
   const changes = new ChangeMerge([
-    ...(additions ?? []).map((run) => new RunChanges(run, true)),
-    ...(removals ?? []).map((run) => new RunChanges(run, false)),
+    new RunChanges(additions ?? [], true),
+    new RunChanges(removals ?? [], false),
     ...segmentChanges(reader, index, segments, range),
     new SingleChanges(reader, index, range, (components) => {
       writes.push(removal(subs.ix, ixKey(index, components)));

@@ -6,6 +6,8 @@ export interface ChangeSource {
   readonly end: number;
   /** The entry comes; else it is gone. */
   readonly isAddition: boolean;
+  /** It holds no entry twice; absent: it may. */
+  readonly isDistinct?: boolean;
   /** `prefixOf` its components. */
   readonly prefix: number;
   step(): void;
@@ -69,6 +71,10 @@ export class ChangeMerge {
   take(): void {
     const top = this.#top;
     if (top === undefined) return;
+    if (top.isDistinct === true && this.#ranked.length === 1) {
+      this.#step();
+      return;
+    }
     const { bytes, start, end, prefix } = top;
     const size = end - start;
     if (size > this.#taken.length) this.#taken = new Uint8Array(2 * size);
