@@ -55,7 +55,6 @@ COPY --from=warm /opt/polyad /opt/polyad
 WORKDIR /opt/polyad
 
 ENV NODE_COMPILE_CACHE=/opt/polyad/.compile-cache \
-    MALLOC_MMAP_THRESHOLD_=131072 \
     SERVICE_SERVER_MODE=production \
     SERVICE_SERVER_ROOT_PATH=/home/service
 USER 1000:1000

@@ -2,7 +2,7 @@
 // The executable of the package. Runs on whatever Node there is, and goes on with the packaged one where that is needed:
 // sources are TypeScript, which Node runs from version 24 on. Plain JavaScript that Node 20 understands.
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -55,7 +55,7 @@ const smallHeap = ['--max-semi-space-size=2'];
 
 /** Ends as the child ends. Signals of the terminal reach it by themselves, the others are passed on. */
 function runChild(executable, argv) {
-  const child = spawn(executable, argv, { stdio: 'inherit', env: environment });
+  const child = spawn(executable, argv, { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGQUIT']) process.on(signal, () => {});
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => {
@@ -70,13 +70,6 @@ function runChild(executable, argv) {
 const isRecent = Number(process.versions.node.split('.')[0]) >= majorMin;
 const executable = isRecent ? process.execPath : packagedNode();
 const isServer = startsServer(commandLine);
-/**
- * For the allocator of the C library, which keeps what is outside of V8's heap; what the environment says goes before. From 128 KiB on a
- * buffer is a mapping of its own, and goes back to the system when it is freed. By default that bound grows with every large buffer that
- * is freed, up to 32 MiB, and what lies below it stays with the process (mallopt(3), M_MMAP_THRESHOLD).
- */
-const allocatorVariables = JSON.parse(readFileSync(join(here, '../platform/allocator.json'), 'utf8'));
-const environment = isServer ? { ...allocatorVariables, ...process.env } : process.env;
 const isCluster = commandLine[0] === 'cluster';
 const ofCluster = [...nodeOptions(), clusterScript, ...commandLine];
 const argv = isCluster ? ofCluster : isServer
@@ -90,5 +83,5 @@ if (executable === undefined) {
   );
   process.exitCode = 70;
 } else if (isRecent && process.execve !== undefined) {
-  process.execve(executable, [executable, ...argv], environment);
+  process.execve(executable, [executable, ...argv], process.env);
 } else runChild(executable, argv);

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import allocatorVariables from '#platform/allocator.json' with { type: 'json' };
 
 /** The real server as a child process on loopback, as the README starts it. */
 export interface ServerProcess {
@@ -56,12 +55,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
     script,
   ];
   const child = spawn(line[0] ?? process.execPath, line.slice(1), {
-    env: {
-      ...allocatorVariables,
-      ...process.env,
-      ...options.environment,
-      SERVICE_SETTINGS: text.join(' '),
-    },
+    env: { ...process.env, ...options.environment, SERVICE_SETTINGS: text.join(' ') },
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: options.rootPath,
   });

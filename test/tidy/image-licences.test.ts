@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import allocatorVariables from '#platform/allocator.json' with { type: 'json' };
 
 // The image leaves out what packages bring but nothing loads; texts of licences stay (Dockerfile).
 
@@ -58,10 +57,4 @@ test('the image keeps the text of the licence of each package, wherever the pack
     const readme = names.find((name) => /^readme/i.test(name));
     if (readme !== undefined) assert.ok(staysInImage(readme), `${path}/${readme} is deleted`);
   }
-});
-
-test('the server in the image has the allocator that the executable gives it', () => {
-  const variables = dockerfile.replaceAll('\\\n', ' ');
-  for (const [name, value] of Object.entries(allocatorVariables))
-    assert.match(variables, new RegExp(`^ENV .*\\b${name}=${value}(?: |$)`, 'm'));
 });

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import allocatorVariables from '#platform/allocator.json' with { type: 'json' };
 import { systemRuntime } from '#platform/system-runtime.ts';
 
 const script = resolve(import.meta.dirname, '../../main.ts');
@@ -77,12 +76,7 @@ export class LocalServer {
     const texts = Object.entries(all).map(([key, value]) => `service.${key}="${value}"`);
     const child = spawn(process.execPath, [script], {
       cwd: rootPath,
-      env: {
-        ...allocatorVariables,
-        ...process.env,
-        ...environment(),
-        SERVICE_SETTINGS: texts.join(' '),
-      },
+      env: { ...process.env, ...environment(), SERVICE_SETTINGS: texts.join(' ') },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
