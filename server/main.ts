@@ -153,7 +153,7 @@ async function printVersion(asJson: boolean): Promise<void> {
     console.log(`${name} ${version}`);
     return;
   }
-  const { clusterCapabilities, formats } = await import('#cluster/features.ts');
+  const { clusterCapabilities, downgradeSafeTo, formats } = await import('#cluster/features.ts');
   const doors = ['http', 'https', 'websocket', 'batch', 'sql', 'backup', 'prometheus', 'redis'];
   const description = {
     name,
@@ -162,7 +162,7 @@ async function printVersion(asJson: boolean): Promise<void> {
     platform: `${process.platform}-${process.arch}`,
     formats,
     capabilities: [...new Set([...doors, ...clusterCapabilities])].sort(),
-    downgradeSafeTo: version,
+    downgradeSafeTo,
   };
   console.log(JSON.stringify(description));
 }

@@ -163,7 +163,9 @@ export class GroupWatch {
       onBegin,
       signal,
       onChange: ({ type, object }) => {
-        if (object.metadata.labels?.['polyad.io/cluster'] === cluster) this.#note(type, object);
+        const isOurs = object.metadata.labels?.['polyad.io/cluster'] === cluster;
+        // Pods of Jobs are no members.
+        if (isOurs && /-\d+$/.test(object.metadata.name)) this.#note(type, object);
       },
     });
   }

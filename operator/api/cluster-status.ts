@@ -56,6 +56,12 @@ const upgrade = z.object({
   phase: z.string().max(32),
   startedAt: z.string().max(64),
   canary: text(63),
+  oneWay: text(512),
+  features: z
+    .array(z.string().max(128))
+    .max(32)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .optional(),
 });
 
 export const clusterStatus = z.object({

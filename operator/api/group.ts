@@ -20,6 +20,8 @@ export interface RaftAnswer {
   readonly isJoint: boolean;
   readonly isAdmitted: boolean | undefined;
   readonly logState: string | undefined;
+  /** Databases whose content on the member that answers differs from that of the group. */
+  readonly diverged: readonly string[];
   readonly peers: readonly RaftPeer[];
 }
 
@@ -60,6 +62,7 @@ export function parseRaftAnswer(body: string): RaftAnswer {
     isJoint: given['joint'] === true,
     isAdmitted: typeof given['admitted'] === 'boolean' ? given['admitted'] : undefined,
     logState: textOf(given['logState']),
+    diverged: namesOfDiverged(given['databases']),
     peers: peers.map((peer) => ({
       id: String(peer['id'] ?? ''),
       inConfiguration: peer['inConfiguration'] === true,
@@ -73,6 +76,13 @@ export function parseRaftAnswer(body: string): RaftAnswer {
       isResyncing: peer['resync'] !== undefined && peer['resync'] !== null,
     })),
   };
+}
+
+function namesOfDiverged(databases: unknown): readonly string[] {
+  if (!Array.isArray(databases)) return [];
+  return databases.flatMap((each: { readonly name?: unknown; readonly status?: unknown } | null) =>
+    each?.status === 'DIVERGED' ? [String(each.name ?? '')] : [],
+  );
 }
 
 function numberOf(value: unknown): number | undefined {

@@ -159,6 +159,7 @@ export interface StatefulSet extends KubernetesObject {
 export interface Job extends KubernetesObject {
   readonly status?: {
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly completionTime?: string;
   };
 }
 

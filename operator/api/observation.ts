@@ -1,3 +1,4 @@
+import type { PrecheckReport } from './build.ts';
 import type { ClusterObject } from './cluster.ts';
 import type { RaftAnswer } from './group.ts';
 import type { MonitorKind } from './names.ts';
@@ -33,6 +34,8 @@ export interface Observation {
   readonly claims: readonly Claim[];
   /** Undefined where they may not be read. */
   readonly jobs: readonly Job[] | undefined;
+  /** What those that try an image have found out, by the name of the Job. */
+  readonly prechecks: ReadonlyMap<string, PrecheckReport>;
   /** The Restore of `spec.bootstrap.fromBackup`; undefined: there is none. */
   readonly bootstrap: ObservedBootstrap | undefined;
   /** Whether volumes of a class can grow, by the name of the class: of those that have to, and that may be read. */

@@ -33,6 +33,7 @@ import { bootstrapName } from '../resources/bootstrap.ts';
 import { claimOrdinal } from '../resources/claims.ts';
 import { wantedSizes } from '../resources/stateful-set.ts';
 import { readCertificates } from './certificates.ts';
+import { readPrechecks } from './read-prechecks.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
 import type { MemberPoller } from './member-poller.ts';
@@ -80,6 +81,9 @@ export async function observeCluster(
   const reach = { cluster, spec, certificates };
   const members = await readMembers(observers, { ...reach, statefulSet, password });
   leaders?.note(reach, { members, password });
+  const jobs = reader.canRead('Job', namespace)
+    ? ((await reader.list('Job', namespace, name)) as readonly Job[])
+    : undefined;
   return {
     cluster,
     operator: facts,
@@ -91,9 +95,8 @@ export async function observeCluster(
     certificates,
     members,
     claims: ownClaims(name, claims),
-    jobs: reader.canRead('Job', namespace)
-      ? ((await reader.list('Job', namespace, name)) as readonly Job[])
-      : undefined,
+    jobs,
+    prechecks: await readPrechecks(reader, cluster, jobs ?? []),
     monitorKinds: present,
     hasCertManager: reader.canRead('Certificate', namespace),
     bootstrap: await readBootstrap(reader, cluster, spec),

@@ -2,11 +2,12 @@ import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterSpec } from '../api/cluster-spec.ts';
 import type { ClusterStatus, Operation } from '../api/cluster-status.ts';
 import type { Action, EventNote, EventReason, StallReason } from '../api/decision.ts';
-import { objectNames } from '../api/names.ts';
+import { annotationKeys, objectNames } from '../api/names.ts';
 import type { Observation, Rejection } from '../api/observation.ts';
 import type { MembersRecord } from '../resources/members-record.ts';
 import { isBringingData } from '../resources/bootstrap.ts';
 import { isReplicated } from '../resources/replication.ts';
+import { precheckName } from '../resources/precheck-job.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
 import { viewOfGroup } from './group/group-view.ts';
 import type { GroupView } from './group/group-view.ts';
@@ -27,6 +28,8 @@ export interface Pass {
   /** The image that the spec asks for, and the one to run: the last good one after a failed change. */
   readonly wantedImage: string;
   readonly image: string;
+  /** A person has said that this change of the image goes on, whatever the builds say of each other. */
+  readonly isForced: boolean;
   readonly restartHash: string;
   readonly isReplicated: boolean;
   readonly group: GroupView;
@@ -57,6 +60,9 @@ export interface Draft {
   /** What an upgrade is at, and the member that runs it alone. */
   upgradePhase: string | undefined;
   canary: string | undefined;
+  /** Why the image before might not read what the wanted one has written; what the wanted one alone can switch on. */
+  oneWay: string | undefined;
+  newFeatures: readonly string[];
   record: MembersRecord | undefined;
   applied: NonNullable<ClusterStatus['applied']>;
   backups: ClusterStatus['backups'];
@@ -98,7 +104,9 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
   const previous = cluster.status ?? {};
   const annotations = cluster.metadata.annotations ?? {};
   const wantedImage = spec.image ?? stickyImage(seen);
-  const hasFailed = previous.failedImage === wantedImage && previous.lastGoodImage !== undefined;
+  const isForced = annotations[annotationKeys.adopt] === precheckName(cluster, wantedImage);
+  const isRefused = previous.failedImage === wantedImage && !isForced;
+  const hasFailed = isRefused && previous.lastGoodImage !== undefined;
   const image = hasFailed ? (previous.lastGoodImage ?? wantedImage) : wantedImage;
   const replicates = isReplicated(spec, seen);
   const group = viewOfGroup(seen.members, replicates);
@@ -117,6 +125,7 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
     names: objectNames(cluster.metadata.name),
     annotations,
     wantedImage,
+    isForced,
     image,
     restartHash: restartHash(spec, image, annotations, replicates),
     isReplicated: replicates,
@@ -162,12 +171,16 @@ function stickyImage(seen: Observation): string {
 
 export function makeDraft(pass: Pass): Draft {
   const { previous } = pass;
+  const isRefused = previous.failedImage === pass.wantedImage && !pass.isForced;
+  const upgrade = previous.upgrade?.to === pass.wantedImage ? previous.upgrade : undefined;
   return {
     operation: previous.operation,
     lastGoodImage: previous.lastGoodImage,
-    failedImage: previous.failedImage === pass.wantedImage ? previous.failedImage : undefined,
+    failedImage: isRefused ? previous.failedImage : undefined,
     upgradePhase: undefined,
     canary: undefined,
+    oneWay: upgrade?.oneWay,
+    newFeatures: upgrade?.features ?? [],
     record: undefined,
     applied: { ...previous.applied },
     backups: previous.backups,

@@ -1,4 +1,4 @@
-import { mergeConditions } from '../api/conditions.ts';
+import { conditionOf, mergeConditions } from '../api/conditions.ts';
 import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
 import { annotationKeys } from '../api/names.ts';
@@ -100,7 +100,16 @@ function upgradeOf({ wantedImage }: Pass, draft: Draft): ClusterStatus['upgrade'
     ? [draft.failedImage, draft.lastGoodImage]
     : [draft.lastGoodImage, wantedImage];
   const phase = isBack ? 'RollingBack' : (draft.upgradePhase ?? 'Rolling');
-  return pruned({ from, to, phase, startedAt: operation.startedAt, canary: draft.canary });
+  const { canary, oneWay, newFeatures } = draft;
+  return pruned({
+    from,
+    to,
+    phase,
+    startedAt: operation.startedAt,
+    canary,
+    oneWay: isBack ? undefined : oneWay?.slice(0, 512),
+    features: isBack || newFeatures.length === 0 ? undefined : [...newFeatures],
+  });
 }
 
 function isShown({ pod }: ObservedMember): boolean {
@@ -386,10 +395,15 @@ function untruth(type: string, reason: string, message: string): WantedCondition
 }
 
 function upgradeTrouble(pass: Pass, draft: Draft): Draft['stalled'] {
-  if (draft.failedImage === undefined) return undefined;
+  const { failedImage } = draft;
+  if (failedImage === undefined) return undefined;
+  const before = conditionOf(pass.previous.conditions, 'Stalled');
+  // What was found when it was taken back is not found again.
+  if (pass.previous.failedImage === failedImage && before?.reason === 'UpgradeFailed')
+    return { reason: 'UpgradeFailed', message: before.message };
   return {
     reason: 'UpgradeFailed',
-    message: `image ${draft.failedImage} did not get ready within spec.update.progressDeadlineSeconds; running ${draft.lastGoodImage ?? pass.image} until spec.image changes`,
+    message: `image ${failedImage} is not taken on; running ${draft.lastGoodImage ?? pass.image} until spec.image changes`,
   };
 }
 

@@ -47,6 +47,12 @@ export const formats = {
   catalog: { reads: [1, 1], writes: 1 },
 } as const;
 
+/**
+ * The oldest version that reads what this build writes, as long as no feature is switched on that it lacks: of the build that brought the
+ * formats above. Whoever raises what one of them writes puts the version of that build here.
+ */
+export const downgradeSafeTo = '26.10.1';
+
 /** Those that this build does not have. */
 export function unknownFeatures(names: readonly string[]): readonly string[] {
   return names.filter((name) => !features.includes(name));

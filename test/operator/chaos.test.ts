@@ -91,7 +91,7 @@ async function playHistory(seed: number): Promise<void> {
   const say = (what: string) => `seed ${seed}: ${what}`;
   assert.equal(world.condition('Ready'), 'True AllMembersReady', say('ready'));
   assert.equal(world.cluster().status?.image, 'polyad:4', say('image'));
-  assert.equal(world.api.all('Pod').length, 1, say('pods'));
+  assert.equal(world.memberPods().length, 1, say('pods'));
   const claims = world.api.all('PersistentVolumeClaim').map(({ metadata }) => metadata.uid);
   assert.deepEqual(claims, [volume], say('the volume is the one of the beginning'));
   const secret = world.api.find('Secret', 'orders-root')?.data?.['rootPassword'] ?? '';

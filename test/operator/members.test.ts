@@ -24,8 +24,8 @@ async function change(world: SimulatedWorld, spec: object): Promise<void> {
 }
 
 const pods = (world: SimulatedWorld) =>
-  world.api
-    .all('Pod')
+  world
+    .memberPods()
     .map(({ metadata }) => metadata)
     .sort((a, b) => a.name.localeCompare(b.name));
 const uids = (world: SimulatedWorld) => pods(world).map(({ uid }) => uid);

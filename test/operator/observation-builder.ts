@@ -1,3 +1,4 @@
+import type { PrecheckReport } from '../../operator/api/build.ts';
 import type { ClusterObject } from '../../operator/api/cluster.ts';
 import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterStatus } from '../../operator/api/cluster-status.ts';
@@ -33,6 +34,7 @@ export interface World {
   readonly node?: object | null;
   /** Undefined: they may not be read. */
   readonly jobs?: readonly Job[];
+  readonly prechecks?: Readonly<Record<string, PrecheckReport>>;
   readonly secrets?: object;
   readonly member?: object;
   readonly statefulSet?: object;
@@ -103,6 +105,7 @@ export function observationOf(world: World, before: object = {}): Observation {
     })),
     claims: world.claim === null ? [] : [merged(baseClaim as unknown as Claim, world.claim)],
     jobs: world.jobs,
+    prechecks: new Map(Object.entries(world.prechecks ?? {})),
     secrets: merged(settled.secrets, world.secrets),
     isExpandable: new Map(
       world.isExpandable === undefined ? [] : [['standard', world.isExpandable]],
@@ -169,6 +172,7 @@ function settleAnew(spec: object): Observation {
     leaderForMs: undefined,
     claims: [baseClaim as unknown as Claim],
     jobs: undefined,
+    prechecks: new Map(),
     bootstrap: undefined,
     isExpandable: new Map(),
     rejections: new Map(),

@@ -182,7 +182,8 @@ const upkeep = {
     'Seconds that a restarted member must stay ready before the next one',
   'spec.update.progressDeadlineSeconds':
     'Seconds until a change that does not get ready is given up, or taken back',
-  'spec.update.autoRollback': 'Whether an image that does not get ready is taken back',
+  'spec.update.autoRollback':
+    'Whether an image that does not get ready is taken back, unless the one before might not read what it wrote',
   'spec.update.canarySoakSeconds':
     'Seconds that the first updated member must run before the others follow',
   'spec.update.backupFirst': 'Whether every database is backed up before another image gets at it',

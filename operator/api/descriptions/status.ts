@@ -89,6 +89,10 @@ export const statusDescriptions: Readonly<Record<string, string>> = {
     'Prechecking, BackingUp, Rolling, Soaking (one member runs it alone), Verifying or RollingBack',
   'status.upgrade.startedAt': 'When it began',
   'status.upgrade.canary': 'The member that runs it alone',
+  'status.upgrade.oneWay':
+    'Why it is not taken back by itself when it fails: what the image before might not read. Absent: it is',
+  'status.upgrade.features':
+    'What the new build alone can switch on in the log once it leads; the one before cannot read that',
   'status.commitIndex':
     'Entries of the log that a majority has; written along with other changes only',
   'status.members.storageId': 'Identity of the log of the member: another one is another disk',

@@ -45,6 +45,11 @@ export function healthy(member: ObservedMember, facts: GroupFacts): boolean {
   return isClose(peer, maxLag);
 }
 
+/** The leader says that it lacks more and more, or takes nothing. */
+export function isBehind(status: string | undefined): status is string {
+  return status !== undefined && badStates.has(status);
+}
+
 function isClose(
   peer: {
     readonly lag: number | undefined;
@@ -54,7 +59,7 @@ function isClose(
   maxLag: number,
 ): boolean {
   const { lag, isReachable, status } = peer;
-  if (isReachable !== true || badStates.has(status ?? '')) return false;
+  if (isReachable !== true || isBehind(status)) return false;
   return lag !== undefined && lag >= 0 && lag <= maxLag;
 }
 

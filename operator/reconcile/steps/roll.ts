@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes-object.ts';
 import { annotationKeys } from '../../api/names.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
-import { canDisrupt, canReplace, healthy } from '../group/predicates.ts';
+import { canDisrupt, canReplace, healthy, isBehind } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, lastFailure, podProblem, readySinceMs } from '../../resources/pod-state.ts';
@@ -94,6 +94,8 @@ function rollNext(
 ): StepEnd | undefined {
   const { group } = pass;
   const outdated = members.filter(({ pod }) => pod !== undefined && isOutdated(pass, pod));
+  const failing = failingOf(pass, draft, members, outdated);
+  if (failing !== undefined) return failUpgrade(pass, draft, failing);
   const isSettled = members.every((member) => hasStayed(pass, draft, member, outdated));
   if (!isSettled) return undefined;
   if (outdated.length === 0) {
@@ -425,16 +427,75 @@ function awaitReady(
   const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
   const elapsedMs = pass.nowMs - Math.max(Date.parse(operation?.startedAt ?? ''), createdMs);
   if (!(elapsedMs >= pass.spec.update.progressDeadlineSeconds * 1000)) return undefined;
-  if (!canReturn) {
-    const failure = problem === undefined ? lastFailure(pod) : undefined;
-    const before = failure === undefined ? '' : ` (${failure})`;
-    stall(draft, 'ProgressDeadlineExceeded', `${detail}${before}`);
+  if (canReturn) return failUpgrade(pass, draft, detail);
+  const failure = problem === undefined ? lastFailure(pod) : undefined;
+  const before = failure === undefined ? '' : ` (${failure})`;
+  stall(draft, 'ProgressDeadlineExceeded', `${detail}${before}`);
+  return undefined;
+}
+
+/** A member with the new image that is ready and yet no good: its copy differs, or it falls behind for as long as a start may take. */
+function failingOf(
+  pass: Pass,
+  draft: Draft,
+  members: readonly ObservedMember[],
+  outdated: readonly ObservedMember[],
+): string | undefined {
+  const { group, nowMs, spec } = pass;
+  if (draft.operation?.type !== 'Upgrade') return undefined;
+  for (const member of members) {
+    if (outdated.includes(member)) continue;
+    const { name, raft, peerId, pod } = member;
+    const [database] = raft?.diverged ?? [];
+    if (database !== undefined) return `${name} holds another content of database ${database}`;
+    const { status } = group.peers.get(peerId) ?? {};
+    const createdMs = Date.parse(pod?.metadata.creationTimestamp ?? '');
+    const isLate = nowMs - createdMs >= spec.update.progressDeadlineSeconds * 1000;
+    if (isLate && isBehind(status)) return `${name} does not keep up with the leader: ${status}`;
+  }
+  return undefined;
+}
+
+/** The image is taken back, unless the one before might not read what was written since. */
+function failUpgrade(pass: Pass, draft: Draft, detail: string): StepEnd | undefined {
+  const { wantedImage } = pass;
+  const blocked = hasReturn(pass, draft)
+    ? noWayBack(pass, draft)
+    : 'spec.update.autoRollback is false';
+  if (blocked !== undefined) {
+    stall(
+      draft,
+      'UpgradeFailed',
+      `image ${wantedImage}: ${detail}. It is not taken back by itself: ${blocked}. Set spec.image to what the members shall run`,
+    );
     return undefined;
   }
-  draft.failedImage = pass.wantedImage;
+  const seconds = pass.spec.update.progressDeadlineSeconds;
+  stall(
+    draft,
+    'UpgradeFailed',
+    `image ${wantedImage} is taken back: ${detail} (spec.update.progressDeadlineSeconds: ${seconds}); running ${draft.lastGoodImage ?? ''} until spec.image changes`,
+  );
+  draft.failedImage = wantedImage;
   draft.operation = undefined;
   lookAgain(draft, 0);
   return {};
+}
+
+/** Whoever leads writes: the build before reads what it wrote itself, and of the new one what it says (ha.md 16). */
+function noWayBack(pass: Pass, draft: Draft): string | undefined {
+  const { group, previous, seen, podCount } = pass;
+  if (draft.oneWay !== undefined) return draft.oneWay;
+  const features = draft.newFeatures.join(', ');
+  if (podCount <= 1)
+    return features === ''
+      ? undefined
+      : `it may have switched on ${features}, which the image before cannot read`;
+  const name = group.leader?.name ?? previous.leader;
+  const leader = seen.members.find((member) => member.name === name);
+  const isOld = leader?.pod !== undefined && isOutdated(pass, leader.pod);
+  if (isOld) return undefined;
+  return name === undefined ? 'who leads is not known' : `${name} leads with it already`;
 }
 
 function hasReturn(pass: Pass, draft: Draft): boolean {

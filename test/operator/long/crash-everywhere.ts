@@ -124,6 +124,34 @@ const groupFlows: Flow[] = [
     isDone: isReady,
   },
   {
+    name: 'an image of three that does not read what is there',
+    prepare: (world) => create(world, { ...three, update: quick }),
+    begin: (world) => {
+      const formats = { storage: { reads: [3, 3], writes: 3 } };
+      world.controllers.builds.set('polyad:2', { version: '26.11.0', formats });
+      world.api.change('Cluster', 'orders', { spec: { image: 'polyad:2' } });
+    },
+    isDone: (world) =>
+      world.condition('Stalled') === 'True UpgradeFailed' &&
+      world.cluster().status?.failedImage === 'polyad:2' &&
+      world.cluster().status?.operation === undefined,
+  },
+  {
+    name: 'an image of three that is not taken back',
+    prepare: (world) =>
+      create(world, { ...three, update: { ...quick, progressDeadlineSeconds: 30 } }),
+    begin: (world) => {
+      const build = { version: '26.11.0', downgradeSafeTo: '26.11.0' };
+      world.controllers.builds.set('polyad:2', build);
+      world.controllers.crashingImages.add('polyad:2');
+      world.api.change('Cluster', 'orders', { spec: { image: 'polyad:2' } });
+    },
+    isDone: (world) =>
+      world.condition('Stalled') === 'True UpgradeFailed' &&
+      world.cluster().status?.failedImage === undefined &&
+      world.cluster().status?.upgrade?.oneWay !== undefined,
+  },
+  {
     name: 'all of three restarted at once',
     prepare: (world) =>
       create(world, { ...three, update: { ...quick, strategy: 'Recreate', allowDowntime: true } }),

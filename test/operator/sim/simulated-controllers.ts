@@ -16,6 +16,7 @@ interface Template {
   };
   readonly spec: {
     readonly containers: readonly { readonly name: string; readonly image: string }[];
+    readonly initContainers?: Template['spec']['containers'];
   };
 }
 
@@ -26,6 +27,10 @@ export class SimulatedControllers {
   /** Images that cannot be pulled, and images whose server ends at once. */
   readonly missingImages = new Set<string>();
   readonly crashingImages = new Set<string>();
+  /** By image, what its build says of itself in place of what all say. */
+  readonly builds = new Map<string, object>();
+  /** Pods of Jobs are gone before anybody reads what they said. */
+  losesReports = false;
   /** Pods whose node is away: nothing of them runs. */
   readonly stopped = new Set<string>();
   /** Claims, by uid, whose volume lies on a node that is gone. */
@@ -219,6 +224,41 @@ export class SimulatedControllers {
     }
     const status = { conditions: [{ type: 'Complete', status: 'True' }] };
     this.#api.change('Job', name, { status }, namespace);
+    if (!this.losesReports) this.#report(job);
+  }
+
+  /** The pod of a Job that asks builds what they are. */
+  #report(job: StoredObject): void {
+    const { name, namespace, uid = '' } = job.metadata;
+    const { template } = job.spec as { template: Template };
+    const ended = (containers: Template['spec']['containers'] = []) =>
+      containers.map((container) => {
+        const terminated = { exitCode: 0, message: this.#describe(container.image) };
+        return { name: container.name, restartCount: 0, state: { terminated } };
+      });
+    const { containers, initContainers } = template.spec;
+    this.#api.put({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: `${name}-x7k2p`,
+        ...(namespace && { namespace }),
+        labels: template.metadata.labels ?? {},
+        ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
+      },
+      status: {
+        phase: 'Succeeded',
+        containerStatuses: ended(containers),
+        initContainerStatuses: ended(initContainers),
+      },
+    } as StoredObject);
+  }
+
+  #describe(image: string): string {
+    const [, version = '26.10.1'] = /:(\d+\.\d+\.\d+)$/.exec(image) ?? [];
+    const formats = { storage: { reads: [1, 1], writes: 1 }, log: { reads: [1, 2], writes: 2 } };
+    const standard = { version, formats, capabilities: ['sql'], downgradeSafeTo: '26.10.1' };
+    return JSON.stringify({ ...standard, ...this.builds.get(image) });
   }
 
   /** What the operator reads of a pod that is not ready. */

@@ -30,6 +30,9 @@ export class SimulatedGroup {
   /** Sets of voters in the order in which they came. */
   readonly history: number[] = [];
   transfers = 0;
+  /** By peer: databases whose copy there differs, and what its log says of its disk. */
+  readonly diverged = new Map<string, readonly string[]>();
+  readonly logStates = new Map<string, string>();
   /** Where the log on each disk ends. */
   readonly #logs = new Map<string, { readonly term: number; readonly index: number }>();
   /** Words by which a member went on alone, in order. */
@@ -150,7 +153,8 @@ export class SimulatedGroup {
       configurationIndex: this.index,
       joint: false,
       admitted: this.#isAdmitted(id),
-      logState: 'OK',
+      logState: this.logStates.get(id) ?? 'OK',
+      databases: (this.diverged.get(id) ?? []).map((name) => ({ name, status: 'DIVERGED' })),
       peers,
     });
   }

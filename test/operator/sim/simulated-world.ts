@@ -17,6 +17,7 @@ import { LiveReader } from '../../../operator/observe/cluster-reader.ts';
 import { DatabaseClient } from '../../../operator/observe/database-client.ts';
 import { stableJson } from '../../../operator/resources/content-hash.ts';
 import { SimulatedApi } from './simulated-api.ts';
+import type { StoredObject } from './simulated-api.ts';
 import { SimulatedControllers } from './simulated-controllers.ts';
 import { SimulatedMembers } from './simulated-members.ts';
 import { settlePromises, VirtualRuntime } from './virtual-runtime.ts';
@@ -143,6 +144,11 @@ export class SimulatedWorld {
     const found = this.api.find('Cluster', name);
     if (found === undefined) throw new Error(`no Cluster ${name}`);
     return found as unknown as ClusterObject;
+  }
+
+  /** Pods of Jobs are no members. */
+  memberPods(): readonly StoredObject[] {
+    return this.api.all('Pod').filter(({ metadata }) => /-\d+$/.test(metadata.name));
   }
 
   condition(type: string, name = 'orders'): string {
