@@ -3,7 +3,7 @@ import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.t
 import type { Value } from '#core/value/value.ts';
 import type { Block } from './format/block.ts';
 import type { BlockWindow } from './read/block-window.ts';
-import type { EntryRun } from './bulk/entry-runs.ts';
+import type { SortedEntries } from './bulk/gathered-entries.ts';
 import type { BulkWriter } from './bulk/writer.ts';
 import type { BuildWatch } from './commit/index-builds.ts';
 import type { AppliedPosition } from './format/counters.ts';
@@ -62,8 +62,8 @@ export interface StorageEngine {
    * exist already stay as they are; who calls has made sure that a unique key has one owner. Sorted input is fastest.
    */
   addEntries(index: IndexTarget, entries: readonly IndexEntry[]): Promise<void>;
-  /** As `addEntries`, of a sorted run whose entries are not there (`watchBuild`): four times as quick. */
-  addNewEntries(run: EntryRun): Promise<void>;
+  /** As `addEntries`, sorted and none of them there (`watchBuild`): four times as quick. */
+  addNewEntries(entries: SortedEntries): Promise<void>;
   /**
    * Of an index in chunks: what stands beside them goes in, and they are filled up. In small commits, beside all others.
    * @returns false when there was nothing to be gained

@@ -5,7 +5,8 @@ import { inTurns, toEnd } from '#core/pausing-work.ts';
 import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import { BlockBuilder } from './commit/block-builder.ts';
 import type { BulkWriter } from './bulk/writer.ts';
-import type { EntryRun } from './bulk/entry-runs.ts';
+import { EntryRun } from './bulk/entry-runs.ts';
+import type { SortedEntries } from './bulk/gathered-entries.ts';
 import { Checkpointer } from './checkpoint/checkpointer.ts';
 import { CommitBuilder, operationsPerSlice } from './commit/builder.ts';
 import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit/group.ts';
@@ -330,9 +331,13 @@ export class LmdbEngine implements StorageEngine {
     return this.#enqueue(prepare, 'alone');
   }
 
-  addNewEntries(run: EntryRun): Promise<void> {
+  addNewEntries(entries: SortedEntries): Promise<void> {
     const { timers } = this.#options;
-    return this.#enqueue((commit) => commit.entries.addRuns([run], timers), 'alone');
+    const prepare = (commit: CommitBuilder) =>
+      entries instanceof EntryRun
+        ? commit.entries.addRun(entries)
+        : commit.entries.addGrouped([entries], timers);
+    return this.#enqueue(prepare, 'alone');
   }
 
   compactEntries(index: IndexId): Promise<boolean> {

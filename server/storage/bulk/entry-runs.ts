@@ -2,9 +2,8 @@ import type { IndexId, Rid } from '#core/value/rid.ts';
 import type { Timers } from '#core/runtime.ts';
 import type { IndexTarget } from '../index-target.ts';
 import { ImageMemory, Slab } from '../checkpoint/image-memory.ts';
-import { groupEnd } from '../format/entry-chunk.ts';
-import { orderByPrefix } from './prefix-sort.ts';
-import { type ChangeSource, prefixOf as firstBits } from '../read/change-merge.ts';
+import { GroupedRun } from './grouped-run.ts';
+import { orderByPrefix, prefixOf, prefixSize } from './prefix-sort.ts';
 import { type Key, ridSize, type Store, writeRid } from '../format/sub-databases.ts';
 
 /**
@@ -41,15 +40,8 @@ export class EntryRun {
     if (end > this.#bytes.length) this.#growBytes(end);
     const bytes = this.#bytes;
     // Here, not in a function for all: that one meets every kind of array, and takes 20 ns a byte then.
-    if (this.target.isChunked === true) {
-      const group = groupEnd(key, 0);
-      for (let i = 0; i < group; i += 1) bytes[start + i] = key[i] as number;
-      writeRid(bytes, start + group, rid);
-      for (let i = group; i < key.length; i += 1) bytes[start + ridSize + i] = key[i] as number;
-    } else {
-      for (let i = 0; i < key.length; i += 1) bytes[start + i] = key[i] as number;
-      if (!this.target.isUnique) writeRid(bytes, start + key.length, rid);
-    }
+    for (let i = 0; i < key.length; i += 1) bytes[start + i] = key[i] as number;
+    if (!this.target.isUnique) writeRid(bytes, start + key.length, rid);
     this.#used = end;
     this.#starts[at + 1] = end;
     this.#rids[at] = rid;
@@ -235,39 +227,6 @@ export function stepLeast(runs: RunPlace[]): void {
   }
 }
 
-/** The entries of runs, no two of which have the same, of an index in chunks. */
-export class RunChanges implements ChangeSource {
-  /** Those that have more, by their next entries. */
-  readonly #runs: RunPlace[];
-  bytes: Uint8Array | undefined;
-  start = 0;
-  end = 0;
-  readonly isAddition: boolean;
-  readonly isDistinct = true;
-  prefix = 0;
-
-  constructor(runs: readonly EntryRun[], isAddition: boolean) {
-    this.#runs = placesOf(runs);
-    this.isAddition = isAddition;
-    this.#look();
-  }
-
-  step(): void {
-    stepLeast(this.#runs);
-    this.#look();
-  }
-
-  #look(): void {
-    const least = this.#runs[0];
-    this.bytes = least?.run.bytes;
-    if (least === undefined) return;
-    const { run, place } = least;
-    this.start = run.startAt(place);
-    this.end = run.endAt(place);
-    this.prefix = firstBits(run.bytes, this.start);
-  }
-}
-
 function compareHeads(a: RunPlace, b: RunPlace): number {
   return a.run.compareAt(a.place, b.run, b.place);
 }
@@ -342,47 +301,51 @@ class PackedKey implements Key {
   }
 }
 
-/** Entries of an index in chunks that one run has at most: its memory grows by copies, which take 100 ms for a million. */
-const chunkedRunMax = 65_536;
-
 /** Entries of several indexes, gathered per index, to be written in key order: 3.5 times faster than at random. */
 export class EntryRuns {
-  /** Of an index in chunks there may be several, one after the other. */
-  readonly #runs = new Map<IndexId, EntryRun[]>();
+  readonly #runs = new Map<IndexId, EntryRun>();
+  /** Of indexes in chunks. */
+  readonly #grouped = new Map<IndexId, GroupedRun[]>();
 
   add(target: IndexTarget, key: Uint8Array, rid: Rid): void {
-    let runs = this.#runs.get(target.id);
-    if (runs === undefined) {
-      runs = [new EntryRun(target)];
-      this.#runs.set(target.id, runs);
-    }
-    let run = runs.at(-1) as EntryRun;
-    if (target.isChunked === true && run.count === chunkedRunMax) {
+    if (target.isChunked === true) this.#groupedOf(target).add(key, rid);
+    else this.#runOf(target).add(key, rid);
+  }
+
+  #runOf(target: IndexTarget): EntryRun {
+    let run = this.#runs.get(target.id);
+    if (run === undefined) {
       run = new EntryRun(target);
-      runs.push(run);
+      this.#runs.set(target.id, run);
     }
-    run.add(key, rid);
+    return run;
+  }
+
+  #groupedOf(target: IndexTarget): GroupedRun {
+    const runs = this.#grouped.get(target.id);
+    const last = runs?.at(-1);
+    if (last !== undefined && !last.isFull) return last;
+    const run = new GroupedRun(target);
+    if (runs === undefined) this.#grouped.set(target.id, [run]);
+    else runs.push(run);
+    return run;
   }
 
   drop(index: IndexId): void {
     this.#runs.delete(index);
+    this.#grouped.delete(index);
   }
 
   /** Those of each index; nothing is added after that. */
-  async sorted(timers: Pick<Timers, 'yield'>): Promise<readonly (readonly EntryRun[])[]> {
-    const all = [...this.#runs.values()];
-    for (const runs of all) for (const run of runs) await run.sort(timers);
-    return all;
+  async sorted(timers: Pick<Timers, 'yield'>): Promise<SortedRuns> {
+    for (const run of this.#runs.values()) await run.sort(timers);
+    for (const runs of this.#grouped.values()) for (const run of runs) await run.sort(timers);
+    return { runs: [...this.#runs.values()], grouped: this.#grouped };
   }
 }
 
-/** Bytes that a prefix holds whole; of the next it has five bits. */
-const prefixSize = 6;
-
-function prefixOf(bytes: Uint8Array, start: number, end: number): number {
-  let prefix = 0;
-  for (let i = start + 1; i < start + 7; i += 1) {
-    prefix = prefix * 256 + (i < end ? (bytes[i] as number) : 0);
-  }
-  return (start < end ? (bytes[start] as number) : 0) * 2 ** 45 + Math.floor(prefix / 8);
+export interface SortedRuns {
+  readonly runs: readonly EntryRun[];
+  /** Of indexes in chunks. */
+  readonly grouped: ReadonlyMap<IndexId, readonly GroupedRun[]>;
 }

@@ -11,6 +11,18 @@ export interface PrefixedItems {
   readonly compareRest: (a: number, b: number) => number;
 }
 
+/** Bytes that `prefixOf` holds whole; of the next it has five bits. */
+export const prefixSize = 6;
+
+/** The first bytes of `bytes[start, end)` as a number; zeroes where there are none. */
+export function prefixOf(bytes: Uint8Array, start: number, end: number): number {
+  let prefix = 0;
+  for (let i = start + 1; i < start + 7; i += 1) {
+    prefix = prefix * 256 + (i < end ? (bytes[i] as number) : 0);
+  }
+  return (start < end ? (bytes[start] as number) : 0) * 2 ** 45 + Math.floor(prefix / 8);
+}
+
 /** Prefixes that a pass looks at between two turns of the event loop. */
 const segmentBits = 15;
 

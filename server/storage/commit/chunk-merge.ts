@@ -1,5 +1,5 @@
 import type { IndexId } from '#core/value/rid.ts';
-import { type EntryRun, RunChanges } from '../bulk/entry-runs.ts';
+import type { GroupedPart } from '../bulk/grouped-run.ts';
 import { removal } from '../checkpoint/write-batch.ts';
 import {
   compareBytes,
@@ -15,9 +15,9 @@ import { ChunkKeys } from '../read/chunk-keys.ts';
 import { dropSegments, type EntryWriting, putChunk } from './segment-writes.ts';
 
 export interface MergedRuns {
-  /** Each in order. Those that come count where both have an entry. */
-  readonly removals?: readonly EntryRun[] | undefined;
-  readonly additions?: readonly EntryRun[] | undefined;
+  /** Those that come count where both have an entry. */
+  readonly removals?: readonly GroupedPart[] | undefined;
+  readonly additions?: readonly GroupedPart[] | undefined;
 }
 
 export interface MergeBounds {
@@ -79,8 +79,8 @@ function* mergeChunks(
   const range = { low: from, high: Uint8Array.of(segmentByte) };
   const segments = reader.segmentsOf(index).filter(({ number }) => number <= segmentMax);
   const changes = new ChangeMerge([
-    new RunChanges(additions ?? [], true),
-    new RunChanges(removals ?? [], false),
+    ...(additions ?? []).map((part) => part.changes(true)),
+    ...(removals ?? []).map((part) => part.changes(false)),
     ...segmentChanges(reader, index, segments, range),
     new SingleChanges(reader, index, range, (components) => {
       writes.push(removal(subs.ix, ixKey(index, components)));

@@ -2,6 +2,7 @@ import type { IndexId, Rid } from '#core/value/rid.ts';
 import { inTurns, toEnd } from '#core/pausing-work.ts';
 import type { Timers } from '#core/runtime.ts';
 import { type EntryRun, EntryRuns } from '../bulk/entry-runs.ts';
+import type { GroupedPart, GroupedRun } from '../bulk/grouped-run.ts';
 import type { EntryChanges } from '../engine.ts';
 import type { IndexTarget } from '../index-target.ts';
 import type { IndexBuilds } from './index-builds.ts';
@@ -108,36 +109,37 @@ export class EntryBuilder implements EntryChanges {
     this.#packed = undefined;
     const removals = await packed.removals.sorted(timers);
     const additions = await packed.additions.sorted(timers);
-    for (const runs of removals) {
-      const target = targetOf(runs);
-      for (const run of runs) this.#count(target.id, -run.count);
-      if (target.isChunked !== true) for (const run of runs) this.removalRuns.push(run);
-      else if (!additions.some((others) => targetOf(others).id === target.id))
-        await inTurns(this.#merge(target.id, { removals: runs }), timers);
+    for (const run of removals.runs) {
+      this.#count(run.target.id, -run.count);
+      this.removalRuns.push(run);
     }
-    for (const runs of additions) {
-      const { id } = targetOf(runs);
-      await this.addRuns(
-        runs,
-        timers,
-        removals.find((gone) => targetOf(gone).id === id),
-      );
+    for (const run of additions.runs) this.addRun(run);
+    for (const index of new Set([...removals.grouped.keys(), ...additions.grouped.keys()])) {
+      const coming = wholeOf(additions.grouped.get(index));
+      await this.addGrouped(coming, timers, wholeOf(removals.grouped.get(index)));
     }
   }
 
+  /** Sorted entries that are known to be new. */
+  addRun(run: EntryRun): void {
+    this.#count(run.target.id, run.count);
+    this.additionRuns.push(run);
+  }
+
   /**
-   * Sorted entries of one index that are known to be new.
-   * @param removals of an index in chunks, the entries that go before
+   * Sorted entries of one index in chunks that are known to be new.
+   * @param removals the entries that go before
    */
-  async addRuns(
-    runs: readonly EntryRun[],
+  async addGrouped(
+    additions: readonly GroupedPart[],
     timers: Pick<Timers, 'yield'>,
-    removals?: readonly EntryRun[] | undefined,
+    removals: readonly GroupedPart[] = [],
   ): Promise<void> {
-    const target = targetOf(runs);
-    for (const run of runs) this.#count(target.id, run.count);
-    if (target.isChunked !== true) for (const run of runs) this.additionRuns.push(run);
-    else await inTurns(this.#merge(target.id, { additions: runs, removals }), timers);
+    const index = (additions[0] ?? removals[0])?.target.id;
+    if (index === undefined) return;
+    await inTurns(this.#merge(index, { additions, removals }), timers);
+    for (const { count } of additions) this.#count(index, count);
+    for (const { count } of removals) this.#count(index, -count);
   }
 
   /**
@@ -329,8 +331,8 @@ export class EntryBuilder implements EntryChanges {
   }
 }
 
-function targetOf(runs: readonly EntryRun[]): IndexTarget {
-  return (runs[0] as EntryRun).target;
+function wholeOf(runs: readonly GroupedRun[] = []): readonly GroupedPart[] {
+  return runs.map((run) => run.whole());
 }
 
 function isOfUnique({ target }: EntryRun): boolean {

@@ -4,7 +4,8 @@ import type { Runtime } from '#core/runtime.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import { areAllMade } from '#index/ordered/derived-pieces.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
-import { EntryRun, RunMerge } from '#storage/bulk/entry-runs.ts';
+import { EntryRun } from '#storage/bulk/entry-runs.ts';
+import { type GatheredEntries, gatheredEntries } from '#storage/bulk/gathered-entries.ts';
 import type { BuildWatch } from '#storage/commit/index-builds.ts';
 import type { IndexEntry, StorageEngine } from '#storage/engine.ts';
 import { bucketUnder } from '../read/holding-bucket.ts';
@@ -19,8 +20,6 @@ export const roundRecordsDefault = 32_768;
 const roundEntriesMax = 131_072;
 /** Entries that are written in one round, for each record that is looked at in one. */
 const entriesPerRecord = 4;
-/** Entries of several rounds are put in order together: written behind each other they fill pages, and each page is written once. */
-const runBytesMax = 96 * 1024 * 1024;
 /** Records whose entries are made anew in one round. */
 const lateRecordsPerRound = 1_024;
 
@@ -71,19 +70,16 @@ export async function buildIndex(
   const isOver = () => place.bucketAt >= buckets.length;
   try {
     while (!isOver()) {
-      const runs: EntryRun[] = [];
-      for (let bytes = 0; !isOver() && bytes < runBytesMax; ) {
-        const run = new EntryRun(keys.target);
+      const gathered = gatheredEntries(keys.target);
+      while (!isOver() && !gathered.isFull) {
         recordCount += await gate.exclusively(() => {
           watch ??= engine.watchBuild(definition.id);
-          return gatherRound(keys, run, { buckets, place, watch }, services);
+          return gatherRound(keys, gathered, { buckets, place, watch }, services);
         });
-        await run.sort({ yield: pause });
-        runs.push(run.laidOut());
-        bytes += run.byteLength;
+        await gathered.endRound({ yield: pause });
         await pause();
       }
-      if (watch !== undefined) await write(keys, runs, watch, services);
+      if (watch !== undefined) await write(keys, gathered, watch, services);
     }
   } finally {
     watch?.[Symbol.dispose]();
@@ -99,12 +95,12 @@ interface Course {
 
 async function gatherRound(
   keys: IndexKeys,
-  run: EntryRun,
+  gathered: GatheredEntries,
   course: Course,
   services: IndexBuildServices,
 ): Promise<number> {
   const timer = new SliceTimer(services.runtime, services.pause);
-  const { others, recordCount } = await gather(keys, run, course, services, timer);
+  const { others, recordCount } = await gather(keys, gathered, course, services, timer);
   await addOthers(keys, others, services, timer);
   return recordCount;
 }
@@ -112,7 +108,7 @@ async function gatherRound(
 /** Writes what was gathered, but what belongs to records that commits have changed since. */
 async function write(
   keys: IndexKeys,
-  runs: readonly EntryRun[],
+  gathered: GatheredEntries,
   watch: BuildWatch,
   services: IndexBuildServices,
 ): Promise<void> {
@@ -124,22 +120,17 @@ async function write(
     if (isChanged) late.add(rid);
     return !isChanged;
   };
-  const merge = new RunMerge(keys.target, runs);
   const partEntriesMax = Math.min(roundEntriesMax, roundRecords * entriesPerRecord);
-  const nextPart = () => merge.next(partEntriesMax, { yield: pause });
-  for (let part = await nextPart(); part !== undefined; ) {
-    const current: EntryRun = part;
-    const written = gate.exclusively(async () => {
-      if (watch.mayHaveAny) current.keepOnly(isAsGathered);
-      if (current.target.isUnique)
-        await requireDistinct(keys, sorted(current), { engine, timer, formats });
-      await engine.addNewEntries(current);
+  const timers = { yield: pause };
+  for (;;) {
+    const part = await gathered.next(partEntriesMax, timers);
+    if (part === undefined) break;
+    await gate.exclusively(async () => {
+      if (watch.mayHaveAny) part.keepOnly(isAsGathered);
+      if (part instanceof EntryRun && part.target.isUnique)
+        await requireDistinct(keys, sorted(part), { engine, timer, formats });
+      await engine.addNewEntries(part);
     });
-    // The next ones are made while the disk writes; what goes wrong with them is told behind what goes wrong there.
-    const upcoming = nextPart();
-    upcoming.catch(() => {});
-    await written;
-    part = await upcoming;
   }
   const rids = [...late].sort((a, b) => a - b);
   for (let from = 0; from < rids.length; from += lateRecordsPerRound) {
@@ -198,12 +189,12 @@ async function inPieces(
 }
 
 /**
- * The entries of the next records, moving `place` behind them: into the run those that are new, and `others` of records that commits
+ * The entries of the next records, moving `place` behind them: gathered are those that are new, and `others` of records that commits
  * have changed since the build began, few of which are.
  */
 async function gather(
   keys: IndexKeys,
-  run: EntryRun,
+  gathered: GatheredEntries,
   { buckets, place, watch }: Course,
   { engine, catalog, roundRecords }: IndexBuildServices,
   timer: SliceTimer,
@@ -212,8 +203,8 @@ async function gather(
   const types = new Set(catalog().withSubtypes(keys.definition.type));
   const others: IndexEntry[] = [];
   let recordCount = 0;
-  const runCountMax = run.count + roundEntriesMax;
-  const isFull = () => recordCount >= roundRecords || run.count >= runCountMax;
+  const countMax = gathered.count + roundEntriesMax;
+  const isFull = () => recordCount >= roundRecords || gathered.count >= countMax;
   while (place.bucketAt < buckets.length && !isFull()) {
     const bucket = buckets[place.bucketAt] as BucketId;
     const scan = new RecordScan(snapshot, undefined, {
@@ -233,7 +224,7 @@ async function gather(
         keys.requireAllowed(record);
         const isNew = !watch.mayHaveEntries(rid);
         const take = (key: Uint8Array): void => {
-          if (isNew) run.add(key, rid);
+          if (isNew) gathered.add(key, rid);
           else others.push({ key, rid });
         };
         const own = keys.keysOrPieces(record);
