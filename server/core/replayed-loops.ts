@@ -1,5 +1,5 @@
 import { assert } from './assert.ts';
-import type { PausingWork } from './pausing-work.ts';
+import { type PausingWork, toEnd } from './pausing-work.ts';
 
 /*
  * Recursion over something long, with pauses and without being written twice: `inStretches` ends it at a place to pause by an exception
@@ -48,7 +48,8 @@ class ReplayedLoops {
   }
 
   spend(items: number): void {
-    this.#itemsLeft -= items;
+    // What was gone through before counts no more: of a turn that begins with much of it little would be left for what is new.
+    if (this.#next >= this.#loops.length) this.#itemsLeft -= items;
   }
 
   map<T, R>(items: readonly T[], make: (item: T, at: number) => R): readonly R[] {
@@ -65,6 +66,21 @@ class ReplayedLoops {
       if (this.#itemsLeft <= 0) throw pause;
     }
     return made as R[];
+  }
+
+  /** The work stands in the first place of its loop, what it gave in the second. */
+  steps<T>(begin: () => PausingWork<T>): T {
+    const counted = this.#counted;
+    const loop = this.#enter(2);
+    const { made } = loop;
+    if (made.length === 0) made.push(begin());
+    if (made.length === 1) {
+      const step = atOnce(() => (made[0] as PausingWork<T>).next());
+      if (counted !== undefined) loop.count = counted.count;
+      if (step.done !== true) throw pause;
+      made.push(step.value);
+    }
+    return made[1] as T;
   }
 
   #enter(length: number): Loop {
@@ -131,6 +147,25 @@ export function madeOnce<R>(make: () => R, items?: number): R {
     loops.spend(items);
     return make();
   })[0] as R;
+}
+
+/**
+ * What work in steps gives; each step ends at a place to pause. It is kept while what is around it begins anew, so it may change its
+ * state as it likes: long loops in it do not pause, unless it has them do so by `inStretches`.
+ * @param begin does nothing but make the work
+ */
+export function stepped<T>(begin: () => PausingWork<T>): T {
+  return current === undefined ? toEnd(begin()) : current.steps(begin);
+}
+
+function atOnce<T>(work: () => T): T {
+  const outer = current;
+  current = undefined;
+  try {
+    return work();
+  } finally {
+    current = outer;
+  }
 }
 
 /** The turn is over: the same work is to be tried again. */

@@ -3,8 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { toEnd } from '#core/pausing-work.ts';
-import { filterLong, inStretches, madeOnce, mapLong, mapLongOver } from '#core/replayed-loops.ts';
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
+import {
+  filterLong,
+  inStretches,
+  madeOnce,
+  mapLong,
+  mapLongOver,
+  stepped,
+} from '#core/replayed-loops.ts';
 
 type Tree = number | readonly Tree[];
 
@@ -84,6 +91,52 @@ test('between two pauses a bounded number of items is made, and each once', () =
   }
   assert.equal(seen.leaves, 50_000);
   assert.ok(pauses >= 45, `${pauses} pauses`);
+});
+
+test('what is gone through again leaves room for something new', () => {
+  const short = Array.from({ length: 60 }, (_, at) => at);
+  const long = Array.from({ length: 3_000 }, (_, at) => at);
+  // Two thousand items in short lists, twice as many as one stretch takes, before and between long ones.
+  const many = () => Array.from({ length: 40 }, () => mapLong(short, (item) => item).length);
+  const work = inStretches(() => [
+    many(),
+    mapLong(long, (at) => at),
+    many(),
+    mapLong(long, String),
+  ]);
+  let pauses = 0;
+  while (work.next().done !== true) pauses += 1;
+  assert.ok(pauses < 20, `${pauses} pauses`);
+});
+
+test('work in steps is kept while what is around it begins anew, and numbers what it numbers at once', () => {
+  const numbers = { count: 0 };
+  let beginnings = 0;
+  const around = (): unknown[] => {
+    const list = Array.from({ length: 900 }, (_, at) => at);
+    const numbered = (): number => {
+      numbers.count += 1;
+      return numbers.count;
+    };
+    const steps = function* (): PausingWork<number[]> {
+      beginnings += 1;
+      const made: number[] = [];
+      for (let step = 0; step < 5; step += 1) {
+        // Without pauses in it, and with pauses of its own.
+        made.push(...mapLong(list, numbered));
+        made.push(...(yield* inStretches(() => mapLong(list, (at) => at * step))));
+        yield;
+      }
+      return made;
+    };
+    return [mapLong(list, numbered), stepped(steps), mapLong(list, numbered), stepped(steps)];
+  };
+  const atOnce = around();
+  assert.equal(beginnings, 2);
+  const inParts = toEnd(inStretches(around, numbers));
+  assert.equal(beginnings, 4);
+  const counted = (list: unknown): number[] => (list as number[]).map((item) => item);
+  assert.deepEqual(inParts.map(counted), atOnce.map(counted));
 });
 
 test('what the work throws is thrown, and work inside of other work is its own', () => {

@@ -51,6 +51,21 @@ export function usableIndexes(
   });
 }
 
+/** False when none of the indexes can be searched for the conjunct; a quick look that leaves the exact answer to `indexCandidates`. */
+export function mayBeSearched(
+  conjunct: Expression,
+  record: Slot,
+  indexes: readonly IndexDefinition[],
+): boolean {
+  if (indexes.length === 0 || conjunct.op === 'Not') return false;
+  if (conjunct.op === 'Compare' && conjunct.operator === '<>') return false;
+  return operandsOf(conjunct).some((operand) =>
+    indexes.some((index) =>
+      index.components.some((component) => isIndexed(operand, component, record)),
+    ),
+  );
+}
+
 /** Every index that at least one conjunct can use, the one with the fewest expected records first. */
 export function indexCandidates(
   conjuncts: readonly Expression[],

@@ -3,7 +3,13 @@ import { Link } from '#core/value/record.ts';
 import { makeRid, positionMax, type TypeId } from '#core/value/rid.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
-import type { LogicalPlan, PatternNode, PatternStep, WalkedEdge } from '../algebra/plan.ts';
+import type {
+  LogicalPlan,
+  Pattern,
+  PatternNode,
+  PatternStep,
+  WalkedEdge,
+} from '../algebra/plan.ts';
 import { conjunctionOf } from '../algebra/walk.ts';
 import type { OptimizerContext } from './rule.ts';
 
@@ -26,6 +32,33 @@ export function elementTypes(
     .types()
     .filter((type) => type.kind === kind)
     .map((type) => type.id);
+}
+
+/** What the steps at a node make of it: a link may lead to any record. */
+export function kindOfNode(node: PatternNode, { steps }: Pattern): 'vertex' | 'edge' | 'any' {
+  for (const step of steps) {
+    const last = step.path?.moves.at(-1)?.move ?? step.move;
+    if (step.to === node.slot) {
+      if (last.kind === 'link') return 'any';
+      return last.kind === 'edge' ? 'edge' : 'vertex';
+    }
+  }
+  const leaving = steps.find((step) => step.from === node.slot);
+  const first = leaving?.path?.moves[0]?.move ?? leaving?.move;
+  if (first?.kind === 'link') return 'any';
+  return first?.kind === 'end' ? 'edge' : 'vertex';
+}
+
+/** All types that a node without types of its own can have. */
+export function typesOfNode(
+  node: PatternNode,
+  pattern: Pattern,
+  context: OptimizerContext,
+): readonly TypeId[] {
+  const kind = kindOfNode(node, pattern);
+  return kind === 'any'
+    ? context.catalog.types().map((type) => type.id)
+    : elementTypes(context, kind);
 }
 
 export function sourceOf(node: PatternNode, types: readonly TypeId[]): LogicalPlan {

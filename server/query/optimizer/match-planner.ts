@@ -1,4 +1,5 @@
-import { filterLong } from '#core/replayed-loops.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { inStretches, stepped } from '#core/replayed-loops.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, Pattern, PatternNode, PatternStep } from '../algebra/plan.ts';
@@ -6,7 +7,7 @@ import { freeSlots, slotsRead } from '../algebra/slots.ts';
 import { pathSlots } from '../algebra/slots-written.ts';
 import { conjunctionOf, conjunctsOf } from '../algebra/walk.ts';
 import { reversedMove } from '../physical/reversed-move.ts';
-import { expandCost, fetchCost, scanCost, searchedShare, seekCost, selectivityOf } from './cost.ts';
+import { expandCost, selectivityOf } from './cost.ts';
 import { estimatesOf } from './estimates.ts';
 import {
   isReversible,
@@ -15,23 +16,28 @@ import {
   walkedBefore,
   withEdgeSlots,
 } from './distinct-edges.ts';
-import { indexCandidates } from './index-candidates.ts';
-import { type Condition, expressionOf, expressionsOf, PatternConditions } from './conditions.ts';
 import {
-  elementTypes,
+  BoundSlots,
+  type Condition,
+  expressionsOf,
+  inOrder,
+  PatternConditions,
+} from './conditions.ts';
+import {
   endsOf,
   filtered,
   isInBuckets,
   isOfTypes,
   isOneOf,
+  kindOfNode,
   opposite,
   sourceOf,
   stepPlan,
+  typesOfNode,
   typesToCheck,
-  without,
 } from './match-parts.ts';
+import { PatternStarts, type Start } from './match-starts.ts';
 import type { OptimizerContext } from './rule.ts';
-import { searchedBy } from './search-start.ts';
 
 // Planning of a graph pattern: which node to start from, in which order and direction to take the steps, where to check each
 // condition. A plan is grown from the bound nodes; at each point the cheapest next step is taken (greedy), and this is done
@@ -54,16 +60,24 @@ export function planMatch(
   context: OptimizerContext,
   isCostBased: boolean,
 ): LogicalPlan {
-  const { pattern, input } = match;
-  const bound = pattern.nodes.filter((node) => node.bound).map((node) => node.slot);
-  const begun = GrowingPlan.over(input, pattern, bound, context);
+  return stepped(() => planInSteps(match, context, isCostBased));
+}
+
+function* planInSteps(
+  { pattern, input }: LogicalPlan & { readonly op: 'Match' },
+  context: OptimizerContext,
+  isCostBased: boolean,
+): PausingWork<LogicalPlan> {
+  const begun = yield* GrowingPlan.over(input, withEdgeSlots(pattern, context), context);
   const starts =
     isCostBased && pattern.nodes.length <= exhaustiveNodeCountMax ? begun.possibleStarts() : [];
-  const plans = (starts.length > 0 ? starts : [undefined]).map((start) =>
-    begun.copy().complete(start, isCostBased),
-  );
-  plans.sort((a, b) => a.cost - b.cost);
-  return (plans[0] as GrowingPlan).plan;
+  let best: GrowingPlan | undefined;
+  for (const start of starts.length > 0 ? starts : [undefined]) {
+    const grown = begun.copy();
+    yield* grown.complete(start, isCostBased);
+    if (best === undefined || grown.cost < best.cost) best = grown;
+  }
+  return (best as GrowingPlan).plan;
 }
 
 /** What to do next, with the rows it gives and what it costs. */
@@ -73,31 +87,40 @@ interface Move {
   readonly run: () => void;
 }
 
-/** How a plan, or a further part of it, can be begun at a node. */
-interface Start {
-  readonly node: PatternNode;
-  readonly types: readonly TypeId[];
-  /** Conditions that can be checked then, and those of them that are checked at the source. */
-  readonly ready: readonly Condition[];
-  readonly taken: readonly Condition[];
-  /** Records found, and what finding them costs. */
-  readonly found: number;
-  readonly sourceCost: number;
-  /** Slots of further conditions on the node. */
-  readonly waitsFor: ReadonlySet<Slot>;
+interface Growth {
+  readonly input: LogicalPlan;
+  readonly pattern: Pattern;
+  readonly context: OptimizerContext;
+  readonly mayMeet: Meetings;
+  readonly conditions: PatternConditions;
+  readonly starts: PatternStarts;
+  readonly bound: BoundSlots;
+  readonly stepsLeft: readonly PatternStep[];
+  readonly taken: readonly PatternStep[];
+  readonly plan: LogicalPlan;
+  readonly rowCount: number;
+  readonly cost: number;
 }
+
+/** Nodes and conditions that are looked at between two pauses. */
+const looksPerPause = 1_000;
 
 class GrowingPlan {
   readonly #pattern: Pattern;
   readonly #context: OptimizerContext;
   readonly #mayMeet: Meetings;
-  readonly #bound: Set<Slot>;
-  #stepsLeft: PatternStep[];
+  readonly #conditions: PatternConditions;
+  readonly #starts: PatternStarts;
+  readonly #bound: BoundSlots;
+  #stepsLeft: readonly PatternStep[];
   /** Of a pattern of distinct edges: those whose edges are known. */
   #taken: readonly PatternStep[];
-  readonly #conditions: PatternConditions;
-  /** As long as none of the slots that they wait for is bound. */
-  readonly #starts = new Map<PatternNode, Start>();
+  /** With the number of conditions that tied the node to others then. */
+  readonly #startsNow = new Map<
+    PatternNode,
+    { readonly start: Start; readonly tieCount: number }
+  >();
+  #looks = 0;
   readonly #input: LogicalPlan;
   /** Estimated when first asked. */
   #inputRowCount: number | undefined;
@@ -106,58 +129,51 @@ class GrowingPlan {
   rowCount: number;
   cost: number;
 
-  private constructor(from: {
-    input: LogicalPlan;
-    pattern: Pattern;
-    context: OptimizerContext;
-    mayMeet: Meetings;
-    bound: Set<Slot>;
-    stepsLeft: PatternStep[];
-    taken: readonly PatternStep[];
-    conditions: PatternConditions;
-    plan: LogicalPlan;
-    rowCount: number;
-    cost: number;
-  }) {
+  private constructor(from: Growth) {
     this.#input = from.input;
     this.#pattern = from.pattern;
     this.#context = from.context;
     this.#mayMeet = from.mayMeet;
+    this.#conditions = from.conditions;
+    this.#starts = from.starts;
     this.#bound = from.bound;
     this.#stepsLeft = from.stepsLeft;
     this.#taken = from.taken;
-    this.#conditions = from.conditions;
     this.plan = from.plan;
     this.rowCount = from.rowCount;
     this.cost = from.cost;
   }
 
-  static over(
+  static *over(
     input: LogicalPlan,
-    given: Pattern,
-    bound: readonly Slot[],
+    pattern: Pattern,
     context: OptimizerContext,
-  ): GrowingPlan {
-    const pattern = withEdgeSlots(given, context);
+  ): PausingWork<GrowingPlan> {
     const following = pattern.steps.filter((step) => step.edgeIsBound === true);
-    const conditions = new PatternConditions(pattern);
+    const conditions = yield* inStretches(() => new PatternConditions(pattern));
+    const starts = new PatternStarts(pattern, conditions, context);
+    yield* starts.prepare();
     const growing = new GrowingPlan({
       input,
       pattern,
       context,
       mayMeet: meetings(pattern),
-      bound: new Set([...bound, ...following.flatMap(({ edge }) => edge ?? [])]),
-      stepsLeft: [...pattern.steps],
-      taken: following,
       conditions,
+      starts,
+      bound: BoundSlots.none(conditions),
+      stepsLeft: pattern.steps,
+      taken: following,
       plan: input,
       rowCount: 1,
       cost: 0,
     });
-    for (const node of pattern.nodes) if (node.bound) growing.#checkKind(node);
-    growing.#check(
-      filterLong(conditions.all, (condition) => conditions.isReady(condition, growing.#bound)),
-    );
+    const known = pattern.nodes.filter((node) => node.bound);
+    for (const node of known) growing.#checkKind(node);
+    const ready = growing.#bound.bind([
+      ...known.map(({ slot }) => slot),
+      ...following.map(({ edge }) => edge),
+    ]);
+    growing.#check(inOrder([...conditions.ofNone, ...ready]));
     return growing;
   }
 
@@ -167,10 +183,11 @@ class GrowingPlan {
       pattern: this.#pattern,
       context: this.#context,
       mayMeet: this.#mayMeet,
-      bound: new Set(this.#bound),
-      stepsLeft: [...this.#stepsLeft],
-      taken: this.#taken,
       conditions: this.#conditions,
+      starts: this.#starts,
+      bound: this.#bound.copy(),
+      stepsLeft: this.#stepsLeft,
+      taken: this.#taken,
       plan: this.plan,
       rowCount: this.rowCount,
       cost: this.cost,
@@ -183,27 +200,44 @@ class GrowingPlan {
     return this.#unboundNodes().filter((node) => this.#canStartAt(node));
   }
 
-  complete(start: PatternNode | undefined, isCostBased: boolean): GrowingPlan {
+  *complete(start: PatternNode | undefined, isCostBased: boolean): PausingWork<void> {
     this.#isCostBased = isCostBased;
-    if (start !== undefined) this.#startAt(start).run();
-    for (;;) {
-      const moves = this.#nextMoves();
-      if (moves.length === 0) break;
-      if (isCostBased) moves.sort((a, b) => a.rowCount - b.rowCount || a.cost - b.cost);
-      (moves[0] as Move).run();
+    let next: Move | undefined = start ? this.#startAt(start) : yield* this.#nextMove();
+    while (next !== undefined) {
+      next.run();
+      next = yield* this.#nextMove();
     }
-    for (const step of this.#stepsLeft.splice(0)) this.#addOptional(step);
-    return this;
+    for (const step of this.#stepsLeft) this.#addOptional(step);
+    this.#stepsLeft = [];
   }
 
-  /** Steps that can be taken now; when there is none, nodes from which another part of the pattern can be begun. */
-  #nextMoves(): Move[] {
-    const steps = this.#stepsLeft.filter((step) => !step.optional);
-    const moves = steps.flatMap((step) => this.#moveAlong(step) ?? []);
-    if (moves.length > 0) return moves;
-    return this.#unboundNodes()
-      .filter((node) => this.#canStartAt(node))
-      .map((node) => this.#startAt(node));
+  /** A step that can be taken now; when there is none, a node from which another part of the pattern can be begun. */
+  *#nextMove(): PausingWork<Move | undefined> {
+    let best: Move | undefined;
+    for (const step of this.#stepsLeft) {
+      if (step.optional) continue;
+      best = this.#better(best, this.#moveAlong(step));
+      if (this.#hasLookedLong()) yield;
+    }
+    if (best !== undefined) return best;
+    for (const node of this.#unboundNodes()) {
+      if (this.#canStartAt(node)) best = this.#better(best, this.#startAt(node));
+      if (this.#hasLookedLong()) yield;
+    }
+    return best;
+  }
+
+  #better(known: Move | undefined, other: Move | undefined): Move | undefined {
+    if (known === undefined || other === undefined) return known ?? other;
+    if (!this.#isCostBased) return known;
+    return (other.rowCount - known.rowCount || other.cost - known.cost) < 0 ? other : known;
+  }
+
+  #hasLookedLong(): boolean {
+    this.#looks += 1;
+    if (this.#looks < looksPerPause) return false;
+    this.#looks = 0;
+    return true;
   }
 
   #unboundNodes(): readonly PatternNode[] {
@@ -218,7 +252,11 @@ class GrowingPlan {
   /** Record ids may be given in terms of nodes that must be bound before. */
   #canStartAt(node: PatternNode): boolean {
     if (node.rids === undefined)
-      return node.types !== undefined || node.buckets !== undefined || this.#kindOf(node) !== 'any';
+      return (
+        node.types !== undefined ||
+        node.buckets !== undefined ||
+        kindOfNode(node, this.#pattern) !== 'any'
+      );
     const own = new Set(this.#pattern.nodes.map((other) => other.slot));
     return [...slotsRead(node.rids)].every((slot) => !own.has(slot) || this.#bound.has(slot));
   }
@@ -229,82 +267,35 @@ class GrowingPlan {
     return { rowCount, cost: start.sourceCost, run: () => this.#begin(start, rowCount) };
   }
 
-  #begin({ node, types, ready, taken, sourceCost }: Start, rowCount: number): void {
+  #begin({ node, types, covered, sourceCost }: Start, rowCount: number): void {
     const source = sourceOf(node, types);
+    const sourceIsTied = [...freeSlots(source)].some((slot) => this.#bound.has(slot));
+    const ready = this.#bind([node.slot]);
+    // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
+    // rows are found once, and the condition is checked on the pairs.
+    const isTaken = (condition: Condition): boolean =>
+      !isTie(condition) || covered.includes(condition.expression);
+    const taken = ready.filter(isTaken);
     const isFirst = this.plan.op === 'Argument';
     const inner = filtered(source, expressionsOf(taken));
     this.plan = isFirst ? inner : { op: 'Apply', outer: this.plan, inner, mode: { kind: 'cross' } };
     // Without a tie to the outer row the inner plan runs once and its rows are kept.
-    const isTied =
-      taken.some((condition) => this.#isTied(condition)) ||
-      [...freeSlots(source)].some((slot) => this.#bound.has(slot));
-    this.cost += isTied ? this.rowCount * sourceCost : sourceCost + rowCount * expandCost;
+    this.cost +=
+      sourceIsTied || taken.some(isTie)
+        ? this.rowCount * sourceCost
+        : sourceCost + rowCount * expandCost;
     this.rowCount = rowCount;
-    this.#bound.add(node.slot);
-    this.#check(without(ready, taken));
+    this.#check(taken.length === ready.length ? [] : ready.filter((other) => !isTaken(other)));
   }
 
   #startOf(node: PatternNode): Start {
-    const known = this.#starts.get(node);
-    if (known !== undefined && !this.#isAnyBound(known.waitsFor)) return known;
-    const start = this.#newStart(node);
-    this.#starts.set(node, start);
+    const ties = this.#bound.tiedTo(node.slot);
+    const known = this.#startsNow.get(node);
+    if (known?.tieCount === ties.length) return known.start;
+    this.#looks += ties.length;
+    const start = this.#starts.of(node, ties);
+    this.#startsNow.set(node, { start, tieCount: ties.length });
     return start;
-  }
-
-  #newStart(node: PatternNode): Start {
-    const { statistics } = this.#context;
-    const types = node.types ?? this.#typesOf(node);
-    const ready = filterLong(this.#conditions.of(node.slot), (condition) =>
-      this.#conditions.isReady(condition, this.#bound, node.slot),
-    );
-    const recordCount = node.rids
-      ? 1
-      : node.buckets
-        ? statistics.bucketRecordCount(node.buckets)
-        : statistics.recordCount(types);
-    const isListed = node.rids !== undefined || node.buckets !== undefined;
-    const [best] = isListed
-      ? []
-      : indexCandidates(expressionsOf(ready), node.slot, types, this.#context);
-    const untied = (): readonly Condition[] =>
-      filterLong(ready, (condition) => !this.#isTied(condition));
-    const search =
-      isListed || best !== undefined
-        ? undefined
-        : searchedBy(expressionsOf(untied()), node.slot, types, this.#context);
-    // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
-    // rows are found once, and the condition is checked on the pairs.
-    const covered = new Set(best?.covered);
-    const taken = filterLong(
-      ready,
-      (condition) => covered.has(condition.expression) || !this.#isTied(condition),
-    );
-    /** Records that an index gives, and what these need not be asked. */
-    const given = best?.rowCount ?? (search && recordCount * searchedShare);
-    const answered = best?.covered ?? (search ? [search] : []);
-    const left = without(expressionsOf(taken), answered);
-    const found = Math.max(
-      node.rids ? 1 : 0,
-      (given ?? recordCount) * selectivityOf(conjunctionOf(left)),
-    );
-    const sourceCost =
-      given !== undefined
-        ? seekCost + given * fetchCost
-        : node.rids
-          ? fetchCost
-          : recordCount * scanCost;
-    const waitsFor = this.#conditions.slotsBeside(node.slot, this.#bound);
-    return { node, types, ready, taken, found, sourceCost, waitsFor };
-  }
-
-  #isAnyBound(slots: ReadonlySet<Slot>): boolean {
-    for (const slot of slots) if (this.#bound.has(slot)) return true;
-    return false;
-  }
-
-  #isTied({ slots }: Condition): boolean {
-    return this.#isAnyBound(slots);
   }
 
   #moveAlong(step: PatternStep): Move | undefined {
@@ -338,8 +329,8 @@ class GrowingPlan {
         ...(target && !toIsBound && { toTypes: target }),
         ...(unlike.length > 0 && { unlike }),
       };
-      if (!fromIsBound) this.#bind(from);
-      if (!toIsBound) this.#bind(to);
+      if (!fromIsBound) this.#reach(from);
+      if (!toIsBound) this.#reach(to);
     });
   }
 
@@ -354,7 +345,7 @@ class GrowingPlan {
       });
     return this.#stepMove(step, rowCount, () => {
       this.plan = this.#step(this.plan, step, target);
-      this.#bind(step.to);
+      this.#reach(step.to);
     });
   }
 
@@ -364,9 +355,7 @@ class GrowingPlan {
     if (step.path !== undefined || step.optional || step.move.kind !== 'vertex') return undefined;
     if (target.rids !== undefined || target.buckets !== undefined || target.types === undefined)
       return undefined;
-    const conditions = this.#startOf(target).ready.filter((condition) => !this.#isTied(condition));
-    const expressions = conditions.map(expressionOf);
-    const [best] = indexCandidates(expressions, target.slot, target.types, this.#context);
+    const best = this.#starts.indexAlone(target);
     const move = reversedMove(step.move, this.#context.catalog);
     if (best === undefined || best.rowCount > 1 || move === undefined) return undefined;
     return { ...step, from: step.to, to: step.from, move };
@@ -414,7 +403,7 @@ class GrowingPlan {
       const edgeTypes = step.move.kind === 'edge' ? step.move.types : undefined;
       if (edgeTypes) this.#filter([isOfTypes(step.to, edgeTypes, this.#context)]);
       this.plan = this.#step(this.plan, reversed, source);
-      this.#bind(step.from);
+      this.#reach(step.from);
     });
   }
 
@@ -451,7 +440,7 @@ class GrowingPlan {
       this.#taken = [...this.#taken, step];
       this.cost += cost;
       this.rowCount = Math.max(rowCount, 1e-6);
-      this.#bindAll([step.edge, ...(step.path ? pathSlots(step.path) : [])]);
+      this.#check(this.#bind([step.edge, ...(step.path ? pathSlots(step.path) : [])]));
     };
     return { rowCount, cost, run };
   }
@@ -467,21 +456,21 @@ class GrowingPlan {
       inner,
       mode: { kind: 'optional', slots: slots.filter((slot) => slot !== undefined) },
     };
-    this.#bindAll(slots);
+    this.#check(this.#bind(slots));
   }
 
-  /** Binds slots, and checks what waited for them: whatever else is ready has been checked. */
-  #bindAll(slots: readonly (Slot | undefined)[]): void {
-    const fresh = slots.filter((slot) => slot !== undefined && !this.#bound.has(slot)) as Slot[];
-    for (const slot of fresh) this.#bound.add(slot);
-    this.#check(this.#conditions.readyWith(fresh, this.#bound));
+  /** @returns what waited for these slots: whatever else is ready has been checked */
+  #bind(slots: readonly (Slot | undefined)[]): readonly Condition[] {
+    const ready = this.#bound.bind(slots);
+    this.#looks += ready.length;
+    return ready;
   }
 
-  #bind(slot: Slot): void {
+  #reach(slot: Slot): void {
     const node = this.#node(slot);
     if (node?.buckets) this.#filter([isInBuckets(slot, node.buckets)]);
     if (node?.rids) this.#filter([isOneOf(slot, node.rids)]);
-    this.#bindAll([slot]);
+    this.#check(this.#bind([slot]));
   }
 
   /** A node bound by the input has not been asked for its type yet. */
@@ -503,27 +492,8 @@ class GrowingPlan {
     this.plan = filtered(this.plan, conditions);
   }
 
-  /** What the steps at the node make of it: a link may lead to any record. */
-  #kindOf(node: PatternNode): 'vertex' | 'edge' | 'any' {
-    for (const step of this.#pattern.steps) {
-      const last = step.path?.moves.at(-1)?.move ?? step.move;
-      if (step.to === node.slot) {
-        if (last.kind === 'link') return 'any';
-        return last.kind === 'edge' ? 'edge' : 'vertex';
-      }
-    }
-    const leaving = this.#pattern.steps.find((step) => step.from === node.slot);
-    const first = leaving?.path?.moves[0]?.move ?? leaving?.move;
-    if (first?.kind === 'link') return 'any';
-    return first?.kind === 'end' ? 'edge' : 'vertex';
-  }
-
-  /** All types that a node without types of its own can have. */
   #typesOf(node: PatternNode): readonly TypeId[] {
-    const kind = this.#kindOf(node);
-    return kind === 'any'
-      ? this.#context.catalog.types().map((type) => type.id)
-      : elementTypes(this.#context, kind);
+    return typesOfNode(node, this.#pattern, this.#context);
   }
 
   #node(slot: Slot): PatternNode | undefined {
@@ -561,4 +531,9 @@ class GrowingPlan {
     const all = statistics.recordCount(this.#typesOf(node as PatternNode));
     return Math.min(1, (statistics.recordCount(types) + 1) / (all + 1));
   }
+}
+
+/** It reads other slots of the pattern, too. */
+function isTie({ slotCount }: Condition): boolean {
+  return slotCount > 1;
 }
