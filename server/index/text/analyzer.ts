@@ -22,27 +22,52 @@ const wordPattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[[\p{L}\p{N}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]][[\p{L}\p{N}\p{M}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]]*/gv;
 const letterPattern = /\p{L}[\p{L}\p{M}]*/gu;
 const blankPattern = /[^\s\0]+/gu;
-const plainWord = /[a-z0-9]+/g;
-/** Nothing above ASCII: by far the most texts, and a third of the time. */
-const asciiOnly = /^[\x00-\x7f]*$/;
+const asciiEnd = 0x80;
 
 class PatternAnalyzer implements Analyzer {
   readonly #pattern: RegExp;
   readonly #isLower: boolean;
   readonly #isWords: boolean;
+  /** Of each character of ASCII whether it is one of words: 1. A word of them goes as far as it can, under each pattern. */
+  readonly #plain = new Uint8Array(asciiEnd);
 
   constructor(pattern: RegExp, isLower: boolean) {
     this.#pattern = pattern;
     this.#isLower = isLower;
     this.#isWords = pattern === wordPattern;
+    for (let unit = 0; unit < asciiEnd; unit += 1)
+      this.#plain[unit] = String.fromCharCode(unit).match(pattern) === null ? 0 : 1;
   }
 
   terms(text: string, into: string[]): void {
     const folded = this.word(text);
-    const pattern = this.#isWords && asciiOnly.test(folded) ? plainWord : this.#pattern;
-    const found = folded.match(pattern);
+    if (this.#addPlain(folded, into)) return;
+    const found = folded.match(this.#pattern);
     if (found === null) return;
     for (const word of found) pushCut(word, into);
+  }
+
+  /** The terms of a text of nothing but ASCII: by far the most texts, and half the time. @returns false for another one */
+  #addPlain(text: string, into: string[]): boolean {
+    const plain = this.#plain;
+    const { length } = text;
+    const before = into.length;
+    let start = -1;
+    for (let at = 0; at < length; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit >= asciiEnd) {
+        into.length = before;
+        return false;
+      }
+      if (plain[unit] === 1) {
+        if (start < 0) start = at;
+      } else if (start >= 0) {
+        pushCut(text.slice(start, at), into);
+        start = -1;
+      }
+    }
+    if (start >= 0) pushCut(text.slice(start), into);
+    return true;
   }
 
   mayCutBefore(unit: number): boolean {

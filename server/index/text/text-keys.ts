@@ -3,6 +3,7 @@ import { isList, type Value } from '#core/value/value.ts';
 import type { KeyedRecord, KeyPieces, SearchKeys } from '../key-port.ts';
 import { type Analyzer, analyzerFor } from './analyzer.ts';
 import { lengthKey, lengthTag, termKey, termTag } from './posting-key.ts';
+import { TermFrequencies } from './term-frequencies.ts';
 import { longTextUnits, termPieces, unitsOf } from './term-pieces.ts';
 
 /** One property of a full-text index. */
@@ -60,6 +61,7 @@ function numberIn(value: Value | undefined, otherwise: number): number {
 export class TextKeys implements SearchKeys {
   readonly #fields: readonly TextField[];
   readonly #terms: string[] = [];
+  readonly #frequencies = new TermFrequencies();
   readonly #isChunked: boolean;
 
   constructor(definition: IndexDefinition) {
@@ -89,20 +91,16 @@ export class TextKeys implements SearchKeys {
   }
 
   #addKeys(field: TextField, value: Value | undefined, keys: Uint8Array[]): void {
-    const terms = this.#terms;
-    terms.length = 0;
-    addTerms(field.indexAnalyzer, value ?? null, terms);
-    if (terms.length === 0) return;
-    const length = terms.length;
-    const frequencies = new Map<string, number>();
-    for (let i = 0; i < length; i += 1) {
-      const term = terms[i] as string;
-      frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
-    }
-    terms.length = 0;
+    const all = this.#terms;
+    all.length = 0;
+    addTerms(field.indexAnalyzer, value ?? null, all);
+    const { length } = all;
+    if (length === 0) return;
+    this.#frequencies.count(all);
+    const { terms, counts } = this.#frequencies;
     keys.push(lengthKey(field.number, length, this.#isChunked));
-    for (const [term, frequency] of frequencies)
-      keys.push(termKey(term, field.number, frequency, length));
+    for (let i = 0; i < terms.length; i += 1)
+      keys.push(termKey(terms[i] as string, field.number, counts[i] as number, length));
   }
 }
 

@@ -72,6 +72,9 @@ class GatheredRuns implements GatheredEntries {
   }
 }
 
+/** An entry of a chunk takes a third of the time of one that is written alone: fewer flushes for which nobody works meanwhile. */
+const groupedShare = 3;
+
 class GatheredGroups implements GatheredEntries {
   readonly #run: GroupedRun;
   #isSorted = false;
@@ -99,7 +102,7 @@ class GatheredGroups implements GatheredEntries {
     if (!this.#isSorted) {
       this.#isSorted = true;
       await this.#run.sort(timers);
-      this.#part = this.#run.begin(countMax);
+      this.#part = this.#run.begin(groupedShare * countMax);
     } else this.#part = this.#part?.next();
     return this.#part;
   }

@@ -272,7 +272,8 @@ export class EntryChunkWriter {
 /** As `writeRid`, for arrays of one kind: that one meets all kinds, and takes 20 ns a byte then. */
 export function putRid(bytes: Uint8Array, at: number, rid: Rid): void {
   const bucket = Math.floor(rid / 2 ** 37);
-  const position = rid % 2 ** 37;
+  // A remainder of doubles is a call of the library, ten times as slow.
+  const position = rid - bucket * 2 ** 37;
   const low = position >>> 0;
   bytes[at] = bucket >>> 8;
   bytes[at + 1] = bucket;
