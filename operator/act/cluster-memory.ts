@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { Rejection } from '../api/observation.ts';
-import type { Remembered } from '../observe/observe-cluster.ts';
+import type { Recall, Remembered } from '../observe/observe-cluster.ts';
 
 const doneMax = 50;
 /** How long a Cluster is left to another installation of the operator before it is taken again. */
@@ -19,16 +19,15 @@ export class ClusterMemory {
   #yieldsUntilMs: number | undefined;
 
   #leader: { readonly mark: string; readonly sinceMs: number } | undefined;
+  #silentSinceMs: ReadonlyMap<string, number> = new Map();
 
-  /**
-   * @param leader who leads in which term
-   * @param nowMs of the monotonic clock
-   */
-  recall(
-    objects: ReadonlyMap<string, KubernetesObject>,
-    leader: string | undefined,
-    nowMs: number,
-  ): Remembered {
+  /** @param nowMs of the monotonic clock */
+  recall([objects, { leader, silent }]: Parameters<Recall>, nowMs: number): Remembered {
+    const since = this.#silentSinceMs;
+    this.#silentSinceMs = new Map(silent.map((name) => [name, since.get(name) ?? nowMs]));
+    const silentForMs = new Map(
+      [...this.#silentSinceMs].map(([name, sinceMs]) => [name, nowMs - sinceMs]),
+    );
     if (leader === undefined) this.#leader = undefined;
     else if (this.#leader?.mark !== leader) this.#leader = { mark: leader, sinceMs: nowMs };
     const leaderForMs = this.#leader && nowMs - this.#leader.sinceMs;
@@ -37,7 +36,7 @@ export class ClusterMemory {
       if (objects.get(key)?.metadata.resourceVersion === version) settled.set(key, hash);
     }
     const marks = { done: this.#done, running: this.#running };
-    return { settled, rejections: this.#rejections, ...marks, leaderForMs };
+    return { settled, rejections: this.#rejections, ...marks, leaderForMs, silentForMs };
   }
 
   noteApplied(key: string, hash: string, answer: KubernetesObject): void {

@@ -79,8 +79,7 @@ export class Controller {
     const memory = this.#memoryOf(cluster);
     const leftAloneMs = await this.#leaveToAnother(cluster, memory);
     if (leftAloneMs !== undefined) return leftAloneMs;
-    const recall: Recall = (objects, leader) =>
-      memory.recall(objects, leader, runtime.clock.monotonicMs());
+    const recall: Recall = (...said) => memory.recall(said, runtime.clock.monotonicMs());
     const observers = { reader, databases, facts, leaders, poller };
     const seen = await observeCluster(cluster, recall, observers).catch(postponed);
     if (seen === undefined) return stillAskingMs;

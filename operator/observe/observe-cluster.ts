@@ -38,7 +38,7 @@ import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
 import type { MemberPoller } from './member-poller.ts';
 import type { LeaderWatch } from './leader-watch.ts';
-import { leaderMark, readMembers } from './read-members.ts';
+import { isSilent, leaderMark, readMembers } from './read-members.ts';
 
 export interface Observers {
   readonly reader: ClusterReader;
@@ -52,13 +52,17 @@ export interface Observers {
 /** What this process remembers about a Cluster between looks; all of it may be lost at any time. */
 export type Remembered = Pick<
   Observation,
-  'settled' | 'rejections' | 'done' | 'running' | 'leaderForMs'
+  'settled' | 'rejections' | 'done' | 'running' | 'leaderForMs' | 'silentForMs'
 >;
 
-/** @param leader who leads in which term, as far as anybody says */
 export type Recall = (
   objects: ReadonlyMap<string, KubernetesObject>,
-  leader: string | undefined,
+  said: {
+    /** Who leads in which term, as far as anybody says. */
+    readonly leader: string | undefined;
+    /** Names of members that are ready and were asked in vain. */
+    readonly silent: readonly string[];
+  },
 ) => Remembered;
 
 /** Reads the world around one Cluster: caches, a few objects the caches cannot hold, and the members themselves. */
@@ -81,6 +85,7 @@ export async function observeCluster(
   const reach = { cluster, spec, certificates };
   const members = await readMembers(observers, { ...reach, statefulSet, password });
   leaders?.note(reach, { members, password });
+  const silent = password === undefined ? [] : members.filter(isSilent).map((each) => each.name);
   const jobs = reader.canRead('Job', namespace)
     ? ((await reader.list('Job', namespace, name)) as readonly Job[])
     : undefined;
@@ -88,7 +93,7 @@ export async function observeCluster(
     cluster,
     operator: facts,
     objects,
-    ...recall(objects, leaderMark(members)),
+    ...recall(objects, { leader: leaderMark(members), silent }),
     statefulSet,
     membersRecord: objects.get(`ConfigMap/${names.members}`) as ConfigMap | undefined,
     secrets: secrets.observed,

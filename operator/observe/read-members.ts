@@ -66,6 +66,11 @@ export function leaderMark(members: readonly ObservedMember[]): string | undefin
   return leader && `${leader.peerId}/${leader.raft?.term ?? 0}`;
 }
 
+/** It serves, as far as Kubernetes knows, and has no answer. */
+export function isSilent({ isReplicated, pod, raft, node }: ObservedMember): boolean {
+  return isReplicated && raft === undefined && isReady(pod) && node?.isReady !== false;
+}
+
 async function readMember(
   askers: Askers,
   question: Question,

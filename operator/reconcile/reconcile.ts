@@ -34,6 +34,8 @@ import type { Mode } from './summarize.ts';
 
 /** How soon a group is looked at again that nobody is known to lead. */
 const withoutLeaderMs = 1000;
+/** Several looks; with the time to find out, and to tell, a third of the 30 s in which a lost majority has to be told. */
+const silenceMs = 8000;
 
 /** The steps in the order in which they are tried; the first one with something to do ends the look. */
 const steps: readonly Step[] = [
@@ -85,6 +87,7 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
     };
   }
   const pass = makePass(seen, parsed.spec, nowMs);
+  if (!isDeleting && isJustSilent(pass)) return lookSoon(seen);
   const draft = makeDraft(pass);
   noteBackups(pass, draft);
   noteQuorum(pass, draft);
@@ -104,6 +107,27 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   noteTransitions(pass, draft, status);
   const { action } = end ?? {};
   return { action, status, events: draft.events, againAfterMs: action ? 0 : draft.againAfterMs };
+}
+
+/**
+ * Nobody is known to lead, and a member that Kubernetes calls ready has just begun to say nothing: an answer that was dropped, or a
+ * pause of the network of this operator. Neither is worth a word; a member that is lost is silent for longer.
+ */
+function isJustSilent({ group, seen }: Pass): boolean {
+  return (
+    group.kind === 'unknown' &&
+    [...seen.silentForMs.values()].some((silentForMs) => silentForMs < silenceMs)
+  );
+}
+
+/** Nothing is known: nothing is said or done. */
+function lookSoon({ cluster }: Observation): Decision {
+  return {
+    action: undefined,
+    status: cluster.status ?? {},
+    events: [],
+    againAfterMs: withoutLeaderMs,
+  };
 }
 
 /** Since when the step of the operation is under way, and how often something was done for it. */

@@ -173,6 +173,7 @@ function settleAnew(spec: object): Observation {
     claims: [baseClaim as unknown as Claim],
     jobs: undefined,
     prechecks: new Map(),
+    silentForMs: new Map(),
     bootstrap: undefined,
     isExpandable: new Map(),
     rejections: new Map(),

@@ -50,6 +50,8 @@ export class SimulatedMembers implements MemberTransport {
   readonly #groups = new Map<string, SimulatedGroup>();
   hasBackups = true;
   hasTools = true;
+  /** Pods that run and are asked in vain. */
+  readonly silent = new Set<string>();
   /** Values of settings that are answered 400. */
   readonly refusedValues = new Set<string>();
   /** Databases that were backed up, in order. */
@@ -248,6 +250,8 @@ export class SimulatedMembers implements MemberTransport {
   ): ReturnType<MemberTransport['send']> {
     const member = this.#running.get(host);
     if (member === undefined) throw new Error('connection refused');
+    const pod = member.peerId?.split('.')[0] ?? '';
+    if (this.silent.has(pod)) throw new Error('no answer within 1000 ms');
     const url = new URL(request.path, 'http://member');
     const { pathname } = url;
     this.calls.push(`${request.method} ${pathname}`);
