@@ -1,10 +1,18 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
-import type { Rejection } from '../api/observation.ts';
+import type { GroupCall, Rejection } from '../api/observation.ts';
 import type { Recall, Remembered } from '../observe/observe-cluster.ts';
 
 const doneMax = 50;
 /** How long a Cluster is left to another installation of the operator before it is taken again. */
 const yieldMs = 600_000;
+
+export interface GroupWork {
+  readonly target: string;
+  readonly work: () => Promise<void>;
+  readonly now: () => number;
+  /** @param error why it failed; undefined: it was done */
+  readonly ended: (error?: unknown) => void;
+}
 
 /**
  * What one process remembers about one Cluster: what its own applies left behind, what was refused, what was brought about.
@@ -19,6 +27,7 @@ export class ClusterMemory {
   #yieldsUntilMs: number | undefined;
 
   #leader: { readonly mark: string; readonly sinceMs: number } | undefined;
+  #groupCall: GroupCall | undefined;
   #silentSinceMs: ReadonlyMap<string, number> = new Map();
 
   /** @param nowMs of the monotonic clock */
@@ -35,7 +44,7 @@ export class ClusterMemory {
     for (const [key, { hash, version }] of this.#applied) {
       if (objects.get(key)?.metadata.resourceVersion === version) settled.set(key, hash);
     }
-    const marks = { done: this.#done, running: this.#running };
+    const marks = { done: this.#done, running: this.#running, groupCall: this.#groupCall };
     return { settled, rejections: this.#rejections, ...marks, leaderForMs, silentForMs };
   }
 
@@ -58,6 +67,36 @@ export class ClusterMemory {
     work()
       .then(() => this.noteDone(mark), failed)
       .finally(() => this.#running.delete(mark));
+  }
+
+  /** Begins a change of the group, one at a time; later looks see that it is under way, and how it failed. */
+  beginGroupCall({ target, work, now, ended }: GroupWork): void {
+    if (this.#groupCall?.isRunning === true) return;
+    const before = this.#groupCall?.target === target ? this.#groupCall : undefined;
+    const begun = {
+      target,
+      failures: before?.failures ?? 0,
+      message: before?.message ?? '',
+      atMs: now(),
+    };
+    this.#groupCall = { ...begun, isRunning: true };
+    work().then(
+      () => {
+        this.#groupCall = undefined;
+        ended();
+      },
+      (error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        this.#groupCall = {
+          target,
+          isRunning: false,
+          failures: begun.failures + 1,
+          message,
+          atMs: now(),
+        };
+        ended(error);
+      },
+    );
   }
 
   noteDone(mark: string): void {

@@ -1,8 +1,8 @@
 import { conditionOf } from '../api/conditions.ts';
 import type { ClusterObject } from '../api/cluster.ts';
 import type { ClusterStatus } from '../api/cluster-status.ts';
-import { targetOf } from '../api/decision.ts';
-import type { Action, Decision } from '../api/decision.ts';
+import { isGroupAction, targetOf } from '../api/decision.ts';
+import type { Action, Decision, EventNote, GroupAction } from '../api/decision.ts';
 import type { Observation, OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
 import type { KubernetesError } from '../kubernetes/kubernetes-error.ts';
@@ -25,16 +25,6 @@ import { EventRecorder } from './event-recorder.ts';
 import { isLasting, Refusals } from './refusal.ts';
 import { writeStatus } from './write-status.ts';
 
-const memberChanges: ReadonlySet<Action['kind']> = new Set([
-  'add-peer',
-  'promote',
-  'remove-peer',
-  'leave',
-  'transfer',
-  'evict',
-  'delete',
-]);
-
 /** When to look again if not even the end of a question asks for it. */
 const stillAskingMs = 5000;
 
@@ -51,6 +41,8 @@ export interface ControllerOptions {
   readonly leaders?: LeaderWatch;
   /** Asks members beside the looks. */
   readonly poller?: MemberPoller;
+  /** What a look had begun has ended: the Cluster has to be looked at. */
+  readonly onSettled?: (namespace: string | undefined, name: string) => void;
 }
 
 /** One look at one Cluster: observe, decide, write the status, act. */
@@ -86,13 +78,53 @@ export class Controller {
     const decision = reconcile(seen, runtime.clock.now());
     const isNews = canonical(cluster.status ?? {}) !== canonical(decision.status);
     this.#report(cluster, decision, isNews);
+    if (this.#events.isBehind) await this.#events.catchUp();
+    await this.#tell(cluster, decision.events);
     // First what is going on, then the step itself: another instance must find the record of what was begun.
     if (isNews && !isRelease(decision.action))
       await writeStatus(cluster, decision.status, this.#options);
-    const wasDone =
-      decision.action === undefined || (await this.#act(decision.action, seen, memory));
-    if (wasDone) for (const event of decision.events) await this.#events.record(cluster, event);
+    const { action } = decision;
+    if (action === undefined) return decision.againAfterMs;
+    const done = () => this.#tell(cluster, decision.outcome);
+    if (isGroupAction(action)) this.#begin(action, { seen, memory, done });
+    else if (await this.#act(action, seen, memory)) await done();
     return decision.againAfterMs;
+  }
+
+  async #tell(cluster: ClusterObject, events: readonly EventNote[]): Promise<void> {
+    for (const event of events) await this.#events.record(cluster, event);
+  }
+
+  /** No worker waits for a change of the group: a member that hangs, or a group without a majority, may take long to refuse it. */
+  #begin(
+    action: GroupAction,
+    {
+      seen,
+      memory,
+      done,
+    }: {
+      readonly seen: Observation;
+      readonly memory: ClusterMemory;
+      readonly done: () => Promise<void>;
+    },
+  ): void {
+    const { poller, runtime, log, onSettled } = this.#options;
+    const { namespace, name } = seen.cluster.metadata;
+    const target = targetOf(action);
+    // What members said before it is no reason for the next step, whether it was done or its answer was lost.
+    const renew = () => poller?.renew(namespace, name);
+    renew();
+    memory.beginGroupCall({
+      target,
+      work: () => carryOut(action, { seen, memory, actors: this.#options }),
+      now: () => runtime.clock.now(),
+      ended: (error) => {
+        renew();
+        if (error === undefined) void done();
+        else log.warn({ cluster: name, action: target }, `will be tried again: ${String(error)}`);
+        onSettled?.(namespace, name);
+      },
+    });
   }
 
   /** @returns when to look again at a Cluster that another installation has taken */
@@ -134,8 +166,7 @@ export class Controller {
     try {
       const { poller } = this.#options;
       const { namespace, name } = seen.cluster.metadata;
-      // What members said before it is no reason for the next step, whether it was done or its answer was lost.
-      if (changesMembers(action)) poller?.renew(namespace, name);
+      if (endsPod(action)) poller?.renew(namespace, name);
       await carryOut(action, { seen, memory, actors: this.#options });
       if (action.kind !== 'apply') memory.noteAccepted(targetOf(action));
       return true;
@@ -218,8 +249,9 @@ function isRelease(action: Action | undefined): boolean {
   return action?.kind === 'set-finalizer' && !action.isPresent;
 }
 
-function changesMembers({ kind }: Action): boolean {
-  return memberChanges.has(kind);
+/** What its member said before is no reason for the next step, whether it was done or its answer was lost. */
+function endsPod({ kind }: Action): boolean {
+  return kind === 'evict' || kind === 'delete';
 }
 
 /** Names only; never values. */

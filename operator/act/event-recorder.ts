@@ -1,6 +1,8 @@
-import type { EventNote } from '../api/decision.ts';
+import { stallReasons } from '../api/decision.ts';
+import type { EventNote, EventReason } from '../api/decision.ts';
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
+import { codeOf } from '../kubernetes/kubernetes-error.ts';
 import { microTime } from '../kubernetes/lease.ts';
 import type { KubernetesApi } from '../kubernetes/port.ts';
 
@@ -8,11 +10,26 @@ const noteLengthMax = 1024;
 const repeatMs = 300_000;
 const burstMax = 25;
 const knownMax = 1000;
+/** Of those that could not be recorded. */
+const lateMax = 100;
+/** Answers that may be another one the next time; 0: there was none. */
+const passingCodes = new Set([0, 408, 409, 429, 500, 502, 503, 504]);
+/** What needs a person, and its end: never left out. */
+const urgentReasons: ReadonlySet<EventReason> = new Set<EventReason>([
+  ...stallReasons,
+  'StallEnded',
+  'QuorumRestored',
+]);
 
 interface Known {
   readonly name: string;
   atMs: number;
   count: number;
+}
+
+interface Late {
+  readonly object: KubernetesObject;
+  readonly event: EventNote;
 }
 
 /** Of more than are remembered: objects come and go for years. */
@@ -22,8 +39,9 @@ function dropOldest(map: Map<string, unknown>): void {
 }
 
 /**
- * Events about objects of ours. The same note again within five minutes counts up the one that is there; more than a burst of different
- * ones waits for the next five minutes. Losing an event is no failure.
+ * Events about objects of ours. The same note again within five minutes counts up the one that is there; of each object a burst of
+ * different ones is told, then one in five minutes, but for those that need a person. One that the API server did not take is told
+ * with the next chance.
  */
 export class EventRecorder {
   readonly #api: KubernetesApi;
@@ -31,7 +49,9 @@ export class EventRecorder {
   readonly #log: Log;
   readonly #instance: string;
   readonly #known = new Map<string, Known>();
-  readonly #bursts = new Map<string, { sinceMs: number; count: number }>();
+  /** Events of an object that may still be told, as of a moment; warnings have a number of their own. */
+  readonly #budgets = new Map<string, { atMs: number; rest: number }>();
+  readonly #late: Late[] = [];
 
   constructor(options: {
     readonly api: KubernetesApi;
@@ -45,31 +65,59 @@ export class EventRecorder {
     this.#instance = options.instance;
   }
 
+  /** Whether something waits to be told. */
+  get isBehind(): boolean {
+    return this.#late.length > 0;
+  }
+
   async record(object: KubernetesObject, event: EventNote): Promise<void> {
-    const now = this.#runtime.clock.now();
-    const key = `${object.metadata.uid ?? ''} ${event.reason} ${event.note}`;
-    const known = this.#known.get(key);
-    try {
-      if (known !== undefined && now - known.atMs < repeatMs)
-        await this.#repeat(object, known, now);
-      else if (this.#mayBurst(object.metadata.uid ?? '', now))
-        await this.#create(object, event, key, now);
-    } catch (error) {
-      this.#log.warn({ object: object.metadata.name }, `event not recorded: ${String(error)}`);
+    this.#late.push({ object, event });
+    if (this.#late.length > lateMax) {
+      const least = this.#late.findIndex((late) => !urgentReasons.has(late.event.reason));
+      this.#late.splice(Math.max(0, least), 1);
+    }
+    await this.catchUp();
+  }
+
+  /** Tells what waits, in its order, as far as the API server takes it. */
+  async catchUp(): Promise<void> {
+    for (let late = this.#late.shift(); late !== undefined; late = this.#late.shift()) {
+      try {
+        await this.#tell(late);
+      } catch (error) {
+        this.#log.warn(
+          { object: late.object.metadata.name },
+          `event not recorded: ${String(error)}`,
+        );
+        if (!passingCodes.has(codeOf(error) ?? 400)) continue;
+        this.#late.unshift(late);
+        return;
+      }
     }
   }
 
-  #mayBurst(uid: string, now: number): boolean {
-    const present = this.#bursts.get(uid);
-    const burst =
-      present === undefined || now - present.sinceMs > repeatMs
-        ? { sinceMs: now, count: 0 }
-        : present;
-    burst.count++;
-    this.#bursts.delete(uid);
-    this.#bursts.set(uid, burst);
-    dropOldest(this.#bursts);
-    return burst.count <= burstMax;
+  async #tell({ object, event }: Late): Promise<void> {
+    const now = this.#runtime.clock.now();
+    const key = `${object.metadata.uid ?? ''} ${event.reason} ${event.note}`;
+    const known = this.#known.get(key);
+    if (known !== undefined && now - known.atMs < repeatMs) {
+      await this.#repeat(object, known, now);
+      return;
+    }
+    const isUrgent = urgentReasons.has(event.reason);
+    const budget = `${object.metadata.uid ?? ''} ${event.type}`;
+    if (isUrgent || this.#isAffordable(budget, now)) await this.#create(object, event, key, now);
+  }
+
+  /** A burst, which fills again by one in five minutes. */
+  #isAffordable(budget: string, now: number): boolean {
+    const before = this.#budgets.get(budget) ?? { atMs: now, rest: burstMax };
+    const rest = Math.min(burstMax, before.rest + (now - before.atMs) / repeatMs);
+    const isThere = rest >= 1;
+    this.#budgets.delete(budget);
+    this.#budgets.set(budget, { atMs: now, rest: isThere ? rest - 1 : rest });
+    dropOldest(this.#budgets);
+    return isThere;
   }
 
   async #create(

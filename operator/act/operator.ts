@@ -123,7 +123,15 @@ export class Operator {
         if (this.#isActive) this.#queue.addFirst(keyOf(namespace, name));
       },
     });
-    this.#controller = new Controller({ ...options, reader, leaders: this.#leaders, poller });
+    this.#controller = new Controller({
+      ...options,
+      reader,
+      leaders: this.#leaders,
+      poller,
+      onSettled: (namespace, name) => {
+        if (this.#isActive) this.#queue.add(keyOf(namespace, name));
+      },
+    });
     this.#kinds = new KindController({
       ...options,
       reader,

@@ -5,14 +5,6 @@ import { MemberError } from '../observe/database-client.ts';
 /** Answers that will be the same next time: reported in the status instead of being tried again and again. */
 const lastingCodes = new Set([400, 403, 405, 413, 415, 422]);
 
-const groupActions = new Set<Action['kind']>([
-  'add-peer',
-  'promote',
-  'remove-peer',
-  'leave',
-  'transfer',
-]);
-
 /** Parts of an action that were refused for good, by what they were about; its other parts were carried out. */
 export class Refusals extends Error {
   readonly byTarget: ReadonlyMap<string, KubernetesError>;
@@ -29,9 +21,7 @@ export function isLasting(
   error: unknown,
   kind: Action['kind'],
 ): error is KubernetesError | MemberError {
-  if (error instanceof MemberError)
-    // A group that changes meanwhile, or has another leader, is looked at again.
-    return error.status >= 400 && error.status < 500 && !groupActions.has(kind);
+  if (error instanceof MemberError) return error.status >= 400 && error.status < 500;
   if (!(error instanceof KubernetesError)) return false;
   // Too many requests: a budget that refuses an eviction, or else a busy API server.
   if (error.code === 429) return kind === 'evict' && error.isByBudget;

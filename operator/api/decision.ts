@@ -5,7 +5,10 @@ import type { DesiredObject, KubernetesObject } from './kubernetes-object.ts';
 export interface Decision {
   readonly action: Action | undefined;
   readonly status: ClusterStatus;
+  /** Told whatever becomes of the action. */
   readonly events: readonly EventNote[];
+  /** Told when the action is done. */
+  readonly outcome: readonly EventNote[];
   /** Look again after this time even if nothing was reported; undefined leaves it to the regular resync. */
   readonly againAfterMs: number | undefined;
 }
@@ -207,6 +210,19 @@ export type GroupAction =
       readonly index: number | undefined;
     }
   | { readonly kind: 'transfer'; readonly ordinal: number; readonly peerId: string };
+
+const groupKinds: ReadonlySet<Action['kind']> = new Set<GroupAction['kind']>([
+  'add-peer',
+  'promote',
+  'remove-peer',
+  'leave',
+  'transfer',
+]);
+
+/** Whether the action changes the group, or who leads it: begun, and asked after by later looks. */
+export function isGroupAction(action: Action): action is GroupAction {
+  return groupKinds.has(action.kind);
+}
 
 export type SecretValue =
   | { readonly random: number }

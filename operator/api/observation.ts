@@ -54,6 +54,19 @@ export interface Observation {
   readonly done: ReadonlySet<string>;
   /** Those that this process has begun and that have not ended. */
   readonly running: ReadonlySet<string>;
+  /** The last change of the group that this process has begun, unless it was done. */
+  readonly groupCall: GroupCall | undefined;
+}
+
+/** A change of the group: under way, or failed so many times in a row. */
+export interface GroupCall {
+  /** `targetOf` the action. */
+  readonly target: string;
+  readonly isRunning: boolean;
+  readonly failures: number;
+  /** Of the last failure. */
+  readonly message: string;
+  readonly atMs: number;
 }
 
 export interface ObservedBootstrap {

@@ -61,7 +61,8 @@ const timeoutsMs = {
   probe: 1000,
   group: 3000,
   call: 5000,
-  membership: 100_000,
+  // What a member does not answer by then is looked at anew: each of these may be repeated.
+  membership: 30_000,
   backup: 3_600_000,
   // Of calls that no worker waits for.
   long: 86_400_000,
@@ -329,6 +330,12 @@ export class DatabaseClient {
     return result[0]?.size ?? 0;
   }
 
+  /** Whether it has answered less than a minute ago that it does not take this password. */
+  refuses(member: Member, password: string): boolean {
+    const untilMs = this.#refusedUntil.get(sessionKey(member, password)) ?? 0;
+    return untilMs > this.#runtime.clock.monotonicMs();
+  }
+
   /** Whether the member takes this password. @throws MemberError when it could not be asked */
   async accepts(member: Member, password: string): Promise<boolean> {
     try {
@@ -394,7 +401,7 @@ export class DatabaseClient {
     const session = this.#sessions.get(key);
     if (session !== undefined) return session.token;
     const now = this.#runtime.clock.monotonicMs();
-    if ((this.#refusedUntil.get(key) ?? 0) > now)
+    if (this.refuses(member, password))
       throw new MemberError(403, 'the root password was refused less than a minute ago');
     const basic = Buffer.from(`root:${password}`, 'utf8').toString('base64');
     const answer = await this.#send(member, {

@@ -38,7 +38,7 @@ import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
 import type { MemberPoller } from './member-poller.ts';
 import type { LeaderWatch } from './leader-watch.ts';
-import { isSilent, leaderMark, readMembers } from './read-members.ts';
+import { leaderMark, readMembers, silentMembers } from './read-members.ts';
 
 export interface Observers {
   readonly reader: ClusterReader;
@@ -52,7 +52,7 @@ export interface Observers {
 /** What this process remembers about a Cluster between looks; all of it may be lost at any time. */
 export type Remembered = Pick<
   Observation,
-  'settled' | 'rejections' | 'done' | 'running' | 'leaderForMs' | 'silentForMs'
+  'settled' | 'rejections' | 'done' | 'running' | 'groupCall' | 'leaderForMs' | 'silentForMs'
 >;
 
 export type Recall = (
@@ -83,9 +83,9 @@ export async function observeCluster(
   const { password } = secrets;
   const certificates = await readCertificates(cluster, spec, reader);
   const reach = { cluster, spec, certificates };
-  const members = await readMembers(observers, { ...reach, statefulSet, password });
+  const question = { ...reach, statefulSet, password };
+  const members = await readMembers(observers, question);
   leaders?.note(reach, { members, password });
-  const silent = password === undefined ? [] : members.filter(isSilent).map((each) => each.name);
   const jobs = reader.canRead('Job', namespace)
     ? ((await reader.list('Job', namespace, name)) as readonly Job[])
     : undefined;
@@ -93,7 +93,10 @@ export async function observeCluster(
     cluster,
     operator: facts,
     objects,
-    ...recall(objects, { leader: leaderMark(members), silent }),
+    ...recall(objects, {
+      leader: leaderMark(members),
+      silent: silentMembers(observers.databases, question, members),
+    }),
     statefulSet,
     membersRecord: objects.get(`ConfigMap/${names.members}`) as ConfigMap | undefined,
     secrets: secrets.observed,

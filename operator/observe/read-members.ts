@@ -66,9 +66,20 @@ export function leaderMark(members: readonly ObservedMember[]): string | undefin
   return leader && `${leader.peerId}/${leader.raft?.term ?? 0}`;
 }
 
-/** It serves, as far as Kubernetes knows, and has no answer. */
-export function isSilent({ isReplicated, pod, raft, node }: ObservedMember): boolean {
-  return isReplicated && raft === undefined && isReady(pod) && node?.isReady !== false;
+/** Names of members that serve, as far as Kubernetes knows, and were asked of their group in vain; a password that is refused is an answer. */
+export function silentMembers(
+  databases: DatabaseClient,
+  question: Question,
+  members: readonly ObservedMember[],
+): readonly string[] {
+  const { password } = question;
+  const isSilent = ({ isReplicated, pod, raft, node }: ObservedMember) => {
+    const member = memberOf(pod, question);
+    if (!isReplicated || raft !== undefined || !isReady(pod) || node?.isReady === false)
+      return false;
+    return member !== undefined && password !== undefined && !databases.refuses(member, password);
+  };
+  return members.filter(isSilent).map(({ name }) => name);
 }
 
 async function readMember(

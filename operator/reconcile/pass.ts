@@ -79,6 +79,8 @@ export interface Draft {
   isTemplateOutdated: boolean;
   /** Members are added or removed: nobody is restarted meanwhile. */
   isScaling: boolean;
+  /** A change of the group was refused, and waits. */
+  isGroupRefused: boolean;
   /** A member does not serve. */
   isMemberDown: boolean;
   incidentToken: string | undefined;
@@ -193,6 +195,7 @@ export function makeDraft(pass: Pass): Draft {
     hotProblem: undefined,
     isTemplateOutdated: false,
     isScaling: false,
+    isGroupRefused: false,
     isMemberDown: false,
     incidentToken: undefined,
     quorum: undefined,

@@ -1,8 +1,8 @@
 import { conditionOf, mergeConditions } from '../api/conditions.ts';
 import { parseSpec } from '../api/cluster.ts';
 import type { ClusterStatus } from '../api/cluster-status.ts';
-import { targetOf } from '../api/decision.ts';
-import type { Decision, StallReason } from '../api/decision.ts';
+import { isGroupAction, targetOf } from '../api/decision.ts';
+import type { Action, Decision, GroupAction, StallReason } from '../api/decision.ts';
 import { annotationKeys, finalizerName } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
 import { noteBackups } from './backup-status.ts';
@@ -34,6 +34,10 @@ import type { Mode } from './summarize.ts';
 
 /** How soon a group is looked at again that nobody is known to lead. */
 const withoutLeaderMs = 1000;
+/** Of a change of the group that is under way, and of the first repetition of one that failed. */
+const groupPollMs = 1000;
+const groupRetryMsMax = 30_000;
+type Eviction = Extract<Action, { readonly kind: 'evict' }>;
 /** Several looks; with the time to find out, and to tell, a third of the 30 s in which a lost majority has to be told. */
 const silenceMs = 8000;
 
@@ -83,6 +87,7 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
       action: isHeld ? { kind: 'set-finalizer', isPresent: false } : undefined,
       status: cluster.status ?? {},
       events: [],
+      outcome: [],
       againAfterMs: undefined,
     };
   }
@@ -104,9 +109,11 @@ export function reconcile(seen: Observation, nowMs: number): Decision {
   if (pass.group.kind === 'unknown' && pass.wanted > 0) lookAgain(draft, withoutLeaderMs);
   stampOperation(pass, draft, end?.action !== undefined);
   const status = summarize(pass, draft, mode);
-  noteTransitions(pass, draft, status);
   const { action } = end ?? {};
-  return { action, status, events: draft.events, againAfterMs: action ? 0 : draft.againAfterMs };
+  const outcome = action === undefined ? [] : draft.events.splice(0);
+  noteTransitions(pass, draft, status);
+  const againAfterMs = action ? 0 : draft.againAfterMs;
+  return { action, status, events: draft.events, outcome, againAfterMs };
 }
 
 /**
@@ -126,6 +133,7 @@ function lookSoon({ cluster }: Observation): Decision {
     action: undefined,
     status: cluster.status ?? {},
     events: [],
+    outcome: [],
     againAfterMs: withoutLeaderMs,
   };
 }
@@ -166,6 +174,8 @@ function run(list: readonly Step[], pass: Pass, draft: Draft): StepEnd | undefin
 /** What was refused a moment ago is not tried again yet, and the steps behind it go on. */
 function isHeldBack(pass: Pass, draft: Draft, { action }: StepEnd): boolean {
   if (action === undefined || action.kind === 'apply') return false;
+  const isOfGroup = isGroupAction(action) || action.kind === 'evict';
+  if (isOfGroup && awaitsGroup(pass, draft, action)) return true;
   // Another password is tried at once.
   if (action.kind === 'set-root-password') return false;
   const target = targetOf(action);
@@ -173,6 +183,26 @@ function isHeldBack(pass: Pass, draft: Draft, { action }: StepEnd): boolean {
   if (rejection === undefined || rejection.code !== 403) return false;
   stall(draft, 'PermissionDenied', `${target}: ${rejection.message}`);
   return rejectionOf(pass, draft, target) !== undefined;
+}
+
+/** One change of the group at a time, nobody is evicted meanwhile, and what failed is tried again more and more rarely. */
+function awaitsGroup({ seen, nowMs }: Pass, draft: Draft, action: GroupAction | Eviction): boolean {
+  const { groupCall: call } = seen;
+  if (call === undefined) return false;
+  const reason = draft.progress?.reason ?? 'Reconciling';
+  if (call.isRunning) {
+    draft.progress ??= { reason, message: `${call.target} is under way` };
+    lookAgain(draft, groupPollMs);
+    return true;
+  }
+  if (call.target !== targetOf(action)) return false;
+  const waitMs = Math.min(groupRetryMsMax, groupPollMs * 2 ** (call.failures - 1));
+  const restMs = call.atMs + waitMs - nowMs;
+  if (restMs <= 0) return false;
+  draft.isGroupRefused = true;
+  draft.progress = { reason, message: `${call.target} is tried again: ${call.message}` };
+  lookAgain(draft, restMs);
+  return true;
 }
 
 /** What the schema cannot say. @returns whether the spec makes sense */
@@ -256,6 +286,7 @@ function refuse(seen: Observation, nowMs: number, problem: string): Decision {
       conditions: [...conditions, ...kept],
     },
     events: wasKnown ? [] : [{ type: 'Warning', reason: 'InvalidSpec', note: problem }],
+    outcome: [],
     againAfterMs: undefined,
   };
 }

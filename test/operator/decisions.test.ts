@@ -19,7 +19,7 @@ runGoldenFile(new URL('./decisions.txt', import.meta.url), ({ input, options }) 
   return print(decision);
 });
 
-function print({ action, status, events, againAfterMs }: Decision): string {
+function print({ action, status, events, outcome, againAfterMs }: Decision): string {
   const { conditions, operation } = status;
   const ready = conditionOf(conditions, 'Ready');
   const stalled = conditionOf(conditions, 'Stalled');
@@ -28,7 +28,7 @@ function print({ action, status, events, againAfterMs }: Decision): string {
     `phase   ${status.phase ?? ''}${operation === undefined ? '' : ` (${operation.type} ${operation.step})`}`,
     `ready   ${ready?.status ?? ''} ${ready?.reason ?? ''}`,
     ...(stalled === undefined ? [] : [`stalled ${stalled.reason}: ${stalled.message}`]),
-    ...events.map(({ reason, note }) => `event   ${reason}: ${note}`),
+    ...[...outcome, ...events].map(({ reason, note }) => `event   ${reason}: ${note}`),
     ...(againAfterMs === undefined ? [] : [`again   ${againAfterMs} ms`]),
   ].join('\n');
 }

@@ -174,6 +174,7 @@ function settleAnew(spec: object): Observation {
     jobs: undefined,
     prechecks: new Map(),
     silentForMs: new Map(),
+    groupCall: undefined,
     bootstrap: undefined,
     isExpandable: new Map(),
     rejections: new Map(),

@@ -222,10 +222,12 @@ function checkDeadline(pass: Pass, draft: Draft): void {
   const elapsedMs = pass.nowMs - Date.parse(operation?.startedAt ?? '');
   if (operation?.type !== 'Scale' || !(elapsedMs >= joinDeadlineMs)) return;
   const late = missingOf(pass).map(({ name }) => name);
+  const { groupCall } = pass.seen;
+  const cause = groupCall?.message ? ` (${groupCall.target}: ${groupCall.message})` : '';
   if (late.length > 0)
     stall(
       draft,
       'JoinFailed',
-      `${late.join(', ')} did not become part of the group in ten minutes`,
+      `${late.join(', ')} did not become part of the group in ten minutes${cause}`,
     );
 }

@@ -414,7 +414,9 @@ function awaitReady(
   const { operation } = draft;
   const problem = podProblem(pod);
   const detail = problem?.message ?? `${pod.metadata.name} is not ready yet`;
-  draft.progress = { reason: waitingReason(draft), message: detail };
+  // Without a place in the group it cannot get ready: why it has none says more.
+  if (problem !== undefined || !draft.isGroupRefused)
+    draft.progress = { reason: waitingReason(draft), message: detail };
   lookAgain(draft, pollMs);
   if (node !== undefined && !node.isReady)
     draft.progress = {

@@ -257,7 +257,7 @@ export class SimulatedApi implements Transport {
 
   #mergePatch(key: string, present: StoredObject | undefined, body: StoredObject): HttpAnswer {
     if (present === undefined) return failure(404, 'NotFound', `${key} not found`);
-    const { uid, resourceVersion } = body.metadata;
+    const { uid, resourceVersion } = body.metadata ?? {};
     if (uid !== undefined && uid !== present.metadata.uid) return failure(409, 'Conflict', 'uid');
     if (resourceVersion !== undefined && resourceVersion !== present.metadata.resourceVersion)
       return failure(409, 'Conflict', `${key} was changed`);
@@ -402,7 +402,7 @@ function refusalOfApply(
   body: StoredObject,
   subresource: string | undefined,
 ): HttpAnswer | undefined {
-  const { uid, resourceVersion } = body.metadata;
+  const { uid, resourceVersion } = body.metadata ?? {};
   if (present === undefined && subresource !== undefined) return failure(404, 'NotFound', key);
   if (uid !== undefined && uid !== present?.metadata.uid) return failure(409, 'Conflict', 'uid');
   if (resourceVersion !== undefined && resourceVersion !== present?.metadata.resourceVersion)

@@ -41,6 +41,9 @@ const standardSettings: Readonly<Record<string, string>> = {
   'service.server.maxSnapshotAge': '600',
 };
 
+type MemberRequest = Parameters<MemberTransport['send']>[1];
+type MemberAnswer = Awaited<ReturnType<MemberTransport['send']>>;
+
 export class SimulatedMembers implements MemberTransport {
   readonly #api: SimulatedApi;
   /** By uid of the claim: a new claim is an empty disk. */
@@ -50,6 +53,10 @@ export class SimulatedMembers implements MemberTransport {
   readonly #groups = new Map<string, SimulatedGroup>();
   hasBackups = true;
   hasTools = true;
+  /** Answers in place of the member. */
+  refuse: ((request: MemberRequest) => MemberAnswer | undefined) | undefined;
+  /** After a request of this kind the caller dies: it took effect, and nobody hears the answer. */
+  killsCaller: ((request: MemberRequest) => boolean) | undefined;
   /** Pods that run and are asked in vain. */
   readonly silent = new Set<string>();
   /** Values of settings that are answered 400. */
@@ -244,14 +251,19 @@ export class SimulatedMembers implements MemberTransport {
     return Buffer.from(encoded, 'base64').toString('utf8');
   }
 
-  async send(
-    { host }: MemberAddress,
-    request: Parameters<MemberTransport['send']>[1],
-  ): ReturnType<MemberTransport['send']> {
+  async send(address: MemberAddress, request: MemberRequest): Promise<MemberAnswer> {
+    const said = await this.#serve(address, request);
+    if (this.killsCaller?.(request) === true) throw new Error('the caller died');
+    return said;
+  }
+
+  async #serve({ host }: MemberAddress, request: MemberRequest): Promise<MemberAnswer> {
     const member = this.#running.get(host);
     if (member === undefined) throw new Error('connection refused');
     const pod = member.peerId?.split('.')[0] ?? '';
     if (this.silent.has(pod)) throw new Error('no answer within 1000 ms');
+    const refusal = this.refuse?.(request);
+    if (refusal !== undefined) return refusal;
     const url = new URL(request.path, 'http://member');
     const { pathname } = url;
     this.calls.push(`${request.method} ${pathname}`);

@@ -158,6 +158,8 @@ export class SimulatedWorld {
 
   async look(name = 'orders'): Promise<number | undefined> {
     const again = await this.#controller.look(namespace, name);
+    // What it has begun comes to an end.
+    await settlePromises();
     this.#checkStatus(name);
     return again;
   }
