@@ -40,8 +40,8 @@ const edits: Readonly<Record<string, readonly Edit[]>> = {
   ],
   'server/storage/commit/entry-builder.ts': [
     [
-      'await inTurns(this.#merge(target.id, { additions',
-      "noteFold('m'), await inTurns(this.#merge(target.id, { additions",
+      'await inTurns(this.#merge(index, { additions',
+      "noteFold('m'), await inTurns(this.#merge(index, { additions",
     ],
   ],
   'server/storage/commit/chunk-merge.ts': [['entriesPerStep = 4_096', 'entriesPerStep = 50']],
