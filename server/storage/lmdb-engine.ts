@@ -15,12 +15,14 @@ import { haveLongValues } from './commit/long-values.ts';
 import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
 import { type AppliedPosition, decodeApplied } from './format/counters.ts';
 import { DeletionJobs } from './commit/deletion-jobs.ts';
+import { DeletionRuns } from './commit/deletion-runs.ts';
 import { EdgeRunMerges } from './commit/edge-run-merges.ts';
 import { EntryFolds } from './commit/entry-folds.ts';
 import { type BuildWatch, IndexBuilds } from './commit/index-builds.ts';
 import type { IndexTarget } from './index-target.ts';
 import type { IndexEntry, LogEntry, StorageEngine, StorageSnapshot } from './engine.ts';
 import { environmentFileName } from './environment/file.ts';
+import { EnvironmentRenewal } from './environment/renewal.ts';
 import { EnvironmentUse } from './environment/use.ts';
 import { ImageMemory } from './checkpoint/image-memory.ts';
 import { RetiredCells } from './read/large-cells.ts';
@@ -41,7 +43,7 @@ import {
 import { ShapeRegistry } from './format/shape.ts';
 import { StateReader } from './read/state-reader.ts';
 import { diskIsFull, failureOf, hasSpace, isClosed, isDiskFull } from './storage-failure.ts';
-import { type LmdbEngineOptions, readersMax } from './lmdb-options.ts';
+import { type LmdbEngineOptions, openOptions, readersMax } from './lmdb-options.ts';
 import { openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
 import { carryOut, requireSpaceFor, type Write, writeBatch } from './checkpoint/write-batch.ts';
 import { writeMetaEntry } from './commit/pending-meta.ts';
@@ -58,11 +60,7 @@ export function openLmdbEngine(options: LmdbEngineOptions): LmdbEngine {
   const use = new EnvironmentUse(options.directory);
   let subs: SubDatabases | undefined;
   try {
-    subs = openSubDatabases({
-      directory: options.directory,
-      mapSizeBytes: options.mapSizeBytes ?? 2 ** 30,
-      readersMax: readersMax(options),
-    });
+    subs = openSubDatabases(openOptions(options));
     return new LmdbEngine(options, subs, use);
   } catch (error) {
     use.close(false);
@@ -91,12 +89,13 @@ export class LmdbEngine implements StorageEngine {
   readonly #readers: ReaderBook;
   readonly #log: CommitLog;
   readonly #checkpointer: Checkpointer;
+  readonly #renewal: EnvironmentRenewal;
   #applied: AppliedPosition = { index: 0 as LogIndex, term: 0, txId: 0 };
   #schema: Uint8Array | undefined;
   #lmdbCommits = 0;
   readonly #queue: Unit[] = [];
   #work: Promise<void> | undefined;
-  #deletions: Promise<void> | undefined;
+  readonly #deletions: DeletionRuns;
   #isClosing = false;
   readonly #copies = new Set<Promise<void>>();
   #failure: DatabaseError | undefined;
@@ -151,6 +150,7 @@ export class LmdbEngine implements StorageEngine {
       commit: (prepare: Unit['prepare']) => this.#enqueue(prepare, 'alone'),
       mayRun: () => !this.#isClosing && this.#failure === undefined,
     };
+    this.#deletions = new DeletionRuns({ ...beside, jobs: this.#jobs });
     this.#folds = new EntryFolds({
       ...beside,
       besideChunks: this.#state.besideChunks,
@@ -173,10 +173,16 @@ export class LmdbEngine implements StorageEngine {
       },
       failed: (error) => this.#fail(error, []),
     });
-    this.#merges = new EdgeRunMerges({ ...beside, edgeRuns: () => this.#readers.newest.edgeRuns });
+    this.#renewal = new EnvironmentRenewal({
+      ...{ timers: options.timers, subs, readers: this.#readers, isIdle: this.#isIdle },
+      open: () => openSubDatabases(openOptions(options)),
+      failed: (error) => this.#fail(error, []),
+    });
+    const edgeRuns = () => this.#readers.newest.edgeRuns;
+    this.#merges = new EdgeRunMerges({ ...beside, edgeRuns, renewal: this.#renewal });
     use.opened(options.timers);
     if (!this.#readers.layer.isEmpty) this.#checkpointer.changed();
-    if (!this.#jobs.isEmpty) this.#startDeletions();
+    this.#deletions.check();
     this.#merges.check();
   }
 
@@ -438,6 +444,7 @@ export class LmdbEngine implements StorageEngine {
       this.#readers.rebase(this.#applied.index);
       this.#log.checkpointed(this.#applied.index);
       if (!this.#isLogAbove) this.#log.marker(this.#applied.index);
+      this.#renewal.wrote(writes, packed);
     }
     this.#resolve(group, commit);
     this.#merges.check();
@@ -445,7 +452,7 @@ export class LmdbEngine implements StorageEngine {
 
   #resolve(group: readonly Unit[], commit: CommitBuilder): void {
     for (const unit of group) unit.resolve();
-    if (commit.deletions.length > 0) this.#startDeletions();
+    if (commit.deletions.length > 0) this.#deletions.check();
     if (commit.entries.chunked.size > 0) this.#folds.check();
   }
 
@@ -513,28 +520,17 @@ export class LmdbEngine implements StorageEngine {
     if (!isMended) throw diskIsFull(failure, directory);
     this.#failure = undefined;
     this.#jobs.load(this.#readers.newest);
-    if (!this.#jobs.isEmpty) this.#startDeletions();
-  }
-
-  /** What cannot be deleted now is taken up by the next start, or when writing goes on after a failure. */
-  #startDeletions(): void {
-    this.#deletions ??= this.#runDeletions()
-      .catch(() => {})
-      .finally(() => {
-        this.#deletions = undefined;
-      });
-  }
-
-  async #runDeletions(): Promise<void> {
-    while (!this.#jobs.isEmpty && !this.#isClosing && this.#failure === undefined) {
-      await this.#enqueue((commit) => {
-        commit.addWrites(this.#jobs.slice(commit.reader));
-      }, 'alone');
-      await this.#options.timers.yield();
-    }
+    this.#deletions.check();
   }
 
   // --- the whole
+
+  readonly #isIdle = (but?: 'merges'): boolean => {
+    if (this.#work !== undefined || this.#failure !== undefined) return false;
+    const isAtRest = this.#deletions.running === undefined && this.#copies.size === 0;
+    const isQuiet = this.#folds.isQuiet && (but === 'merges' || this.#merges.isQuiet);
+    return isAtRest && isQuiet && !this.#checkpointer.isRunning;
+  };
 
   async copyTo(directory: string): Promise<void> {
     mkdirSync(directory, { recursive: true });
@@ -570,9 +566,9 @@ export class LmdbEngine implements StorageEngine {
 
   /** Resolves when nothing is under way, background deletions and checkpoints included. */
   async settled(): Promise<void> {
-    while (this.#work !== undefined || this.#deletions !== undefined) {
+    while (this.#work !== undefined || this.#deletions.running !== undefined) {
       await this.#work;
-      await this.#deletions;
+      await this.#deletions.running;
       await this.#folds.settled();
       await this.#merges.settled();
     }
@@ -584,6 +580,7 @@ export class LmdbEngine implements StorageEngine {
     this.#isClosing = true;
     this.#folds.stop();
     this.#merges.stop();
+    this.#renewal.stop();
     await this.#mending?.catch(() => {});
     await this.settled();
     // After a failure `settled` leaves a checkpoint running; it would pin a state of the closed environment.

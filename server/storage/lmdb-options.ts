@@ -1,6 +1,7 @@
 import type { Histogram } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import type { IndexDeriver } from './engine.ts';
+import type { OpenOptions } from './format/sub-databases.ts';
 import type { TypeLabels } from './format/row-record.ts';
 
 export interface LmdbEngineOptions {
@@ -31,4 +32,9 @@ export interface LmdbEngineOptions {
 
 export function readersMax(options: LmdbEngineOptions): number {
   return options.readersMax ?? 1024;
+}
+
+export function openOptions(options: LmdbEngineOptions): OpenOptions {
+  const { directory, mapSizeBytes = 2 ** 30 } = options;
+  return { directory, mapSizeBytes, readersMax: readersMax(options) };
 }

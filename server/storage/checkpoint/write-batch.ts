@@ -113,8 +113,18 @@ const pageBytes = 4096;
 export function requireSpaceFor(
   { directory }: SubDatabases,
   writes: readonly Write[],
-  { additionRuns, chunkRuns }: PackedWrites = nothingPacked,
+  packed: PackedWrites = nothingPacked,
 ): void {
+  const bytes = bytesOf(writes, packed);
+  const fileBytes = statSync(join(directory, environmentFileName)).size;
+  requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
+}
+
+/** Of the pages that LMDB needs for the writes at most, without those above. */
+export function bytesOf(
+  writes: readonly Write[],
+  { additionRuns, chunkRuns }: PackedWrites,
+): number {
   let bytes = 0;
   for (let i = 0; i < writes.length; i++) {
     const { size } = writes[i] as Write;
@@ -122,8 +132,7 @@ export function requireSpaceFor(
   }
   for (const { count } of additionRuns) bytes += count * entryBytes;
   for (const { byteCount } of chunkRuns) bytes += 2 * byteCount;
-  const fileBytes = statSync(join(directory, environmentFileName)).size;
-  requireSpace(directory, bytes + Math.min(writes.length * pageBytes, fileBytes));
+  return bytes;
 }
 
 /** The binding keeps what a batch did before it failed over a key. @throws DatabaseError `Internal`, with nothing written */

@@ -14,6 +14,8 @@ export interface EdgeRunMergesOptions {
   readonly edgeRuns: () => EdgeRuns;
   /** As a commit of its own. */
   readonly commit: (prepare: (commit: CommitBuilder) => Promise<void>) => Promise<void>;
+  /** Told when no commit of a merge is under way. */
+  readonly renewal: { betweenMerges(): void };
   /** The engine is at work. */
   readonly mayRun: () => boolean;
 }
@@ -26,6 +28,10 @@ export class EdgeRunMerges {
 
   constructor(options: EdgeRunMergesOptions) {
     this.#options = options;
+  }
+
+  get isQuiet(): boolean {
+    return this.#running === undefined;
   }
 
   /** Resolves when nothing is under way. */
@@ -76,7 +82,7 @@ export class EdgeRunMerges {
   }
 
   async #run(): Promise<void> {
-    const { timers, edgeRuns, commit, mayRun } = this.#options;
+    const { timers, edgeRuns, commit, renewal, mayRun } = this.#options;
     const upTo = edgeRuns().lastNumber;
     let from: Rid | undefined = noRid;
     while (from !== undefined && mayRun()) {
@@ -92,6 +98,7 @@ export class EdgeRunMerges {
         for (const merge of merges) merge.release();
       }
       await timers.yield();
+      renewal.betweenMerges();
     }
   }
 }

@@ -73,6 +73,10 @@ export class EntryFolds {
     this.#options = options;
   }
 
+  get isQuiet(): boolean {
+    return this.#running === undefined;
+  }
+
   /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
     await this.#running;

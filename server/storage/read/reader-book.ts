@@ -1,3 +1,4 @@
+import { assert } from '#core/assert.ts';
 import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import { entriesInAll } from '../format/entry-segments.ts';
 import { LargeCellReader, type RetiredCells } from './large-cells.ts';
@@ -122,6 +123,24 @@ export class ReaderBook {
     old.leave();
   }
 
+  /** Nobody holds a state, and LMDB has all of the newest one. */
+  get isIdle(): boolean {
+    return !this.#newest.isHeld && this.#held.size === 0 && this.#layers.every(isEmpty);
+  }
+
+  /** Pins no state while `reopen` opens LMDB anew. Only while `isIdle`. */
+  apart(reopen: () => void): void {
+    assert(this.isIdle, 'nobody reads while LMDB is opened anew');
+    const { index } = this.#newest;
+    this.#newest.retire();
+    this.#base.leave();
+    reopen();
+    // Layers know their values by the stores that were open.
+    this.#layers = [new OverlayLayer()];
+    this.#base = this.#pinBase();
+    this.#newest = this.#open(index);
+  }
+
   /** Ends all readers, held or not. */
   close(): void {
     for (const reader of this.#held) reader.close();
@@ -144,4 +163,8 @@ export class ReaderBook {
     reader.largeCells = new LargeCellReader({ reader, newest: () => this.#newest, retired });
     return reader;
   }
+}
+
+function isEmpty(layer: OverlayLayer): boolean {
+  return layer.isEmpty;
 }
