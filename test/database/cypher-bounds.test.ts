@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Value } from '#core/value/value.ts';
 import type { RunOptions } from '#database/session.ts';
-import { openTestDatabase, type TestDatabase } from './support/open-test-database.ts';
+import { turnsUntil } from '../support/turns.ts';
+import { openTestDatabase, root, type TestDatabase } from './support/open-test-database.ts';
 
 // Goal: each row of limits.md 6 to 13 and 33 holds in Cypher: at its bound a statement is answered, one beyond it is refused and the
 // refusal names the bound. Texts, names and kinds of parameters are tried by hostile-cypher.test.ts.
@@ -66,6 +67,36 @@ const bounds: Readonly<Record<string, Bound>> = {
     x: 0,
     beyond: pathOf(200),
     reason: /201 nodes, more than 200 \(service\.sql\.maxExpressionDepth\)/,
+  },
+  '8: nodes of a pattern predicate': {
+    at: `MATCH (a:P {k: 1}) WHERE NOT (a)${'-[:T]->()'.repeat(199)} RETURN a.k AS x`,
+    x: 1,
+    beyond: `MATCH (a:P {k: 1}) WHERE NOT (a)${'-[:T]->()'.repeat(200)} RETURN a.k AS x`,
+    reason: /201 nodes, more than 200 \(service\.sql\.maxExpressionDepth\)/,
+  },
+  '8: nodes of a pattern comprehension': {
+    at: `MATCH (a:P {k: 1}) RETURN size([(a)${'-[:T]->()'.repeat(199)} | 1]) AS x`,
+    x: 0,
+    beyond: `MATCH (a:P {k: 1}) RETURN size([(a)${'-[:T]->()'.repeat(200)} | 1]) AS x`,
+    reason: /201 nodes, more than 200/,
+  },
+  '8: nodes of a bare pattern': {
+    at: `RETURN COUNT { (a)${'-[:T]->()'.repeat(199)} } AS x`,
+    x: 0,
+    beyond: `RETURN COUNT { (a)${'-[:T]->()'.repeat(200)} } AS x`,
+    reason: /201 nodes, more than 200/,
+  },
+  '8: nodes of a MERGE': {
+    at: `MERGE p = (a:Long)${'-[:T]->(:Long)'.repeat(199)} RETURN length(p) AS x`,
+    x: 199,
+    beyond: `MERGE p = (a:Long)${'-[:T]->(:Long)'.repeat(200)} RETURN length(p) AS x`,
+    reason: /201 nodes, more than 200/,
+  },
+  '8: nodes of a quantified part': {
+    at: `MATCH (a:Q)(()${'-[:T]->()'.repeat(196)}){1,2}(b) RETURN count(*) AS x`,
+    x: 0,
+    beyond: `MATCH (a:Q)(()${'-[:T]->()'.repeat(198)}){1,2}(b) RETURN count(*) AS x`,
+    reason: /201 nodes, more than 200/,
   },
   '8: clauses': {
     at: clauses(800),
@@ -146,6 +177,28 @@ test('6: a statement ends when the client leaves, and what it wrote is rolled ba
   assert.deepEqual(await run('MATCH (r:R) RETURN r'), []);
 });
 
+const types = (prefix: string) =>
+  `CREATE ${Array.from({ length: 400 }, (_, at) => `(:${prefix}${at})`).join()}`;
+
+test('6: a statement that makes many types is seen, and ends with its client', async () => {
+  const sessionId = database.database.begin(root, 'READ_COMMITTED');
+  for (const [prefix, options] of [
+    ['Alone', {}],
+    ['InSession', { sessionId }],
+  ] as const) {
+    const leaving = new AbortController();
+    const ended = run(types(prefix), {}, { ...options, signal: leaving.signal });
+    await Promise.race([ended, turnsUntil(() => database.active.count > 0)]);
+    leaving.abort();
+    await assert.rejects(ended, { code: 'Cancelled' });
+    assert.equal(database.active.count, 0);
+    const made = await database.run('SELECT FROM schema:types WHERE name LIKE :p', {
+      p: `${prefix}%`,
+    });
+    assert(made.length < 400, `${made.length} types`);
+  }
+});
+
 test('7: a statement ends when its time is over', async () => {
   await assert.rejects(run(product, {}, { readTimeoutMs: 20 }), { code: 'Timeout' });
   assert.deepEqual(await run('MATCH (r:R) RETURN r'), []);
@@ -158,6 +211,17 @@ test('8: flat chains of 50,000 operators are answered', async () => {
   const [sum] = await run(chain('$p', ' + '), { p: 1 });
   const [joined] = await run(chain('$p', ' || '), { p: 'a' });
   assert.deepEqual([and?.['x'], sum?.['x'], String(joined?.['x']).length], [true, 50_000, 50_000]);
+});
+
+test('8: a UNION has as many parts as its text', async () => {
+  const parts = (operator: string) => Array(5_000).fill('RETURN 1 AS x').join(operator);
+  assert.deepEqual(await run(parts(' UNION ')), [{ x: 1 }]);
+  assert.equal((await run(parts(' UNION ALL '))).length, 5_000);
+});
+
+test('8: brackets without an end are refused where they nest too deep', async () => {
+  for (const start of ['MATCH ', 'RETURN EXISTS { ', 'MERGE ', 'CREATE '])
+    await assert.rejects(run(start + '('.repeat(1_000_000)), /maxExpressionDepth/);
 });
 
 test('33: what a statement may hold is bounded, and the refusal names the setting', async (context) => {

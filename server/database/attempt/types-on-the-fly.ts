@@ -1,5 +1,6 @@
 import { MissingTypes, newType } from '#catalog/labels.ts';
 import type { RecordKind } from '#core/value/record.ts';
+import type { SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Authorizer, Principal } from '#core/principal.ts';
 import type { Isolation, Transaction } from '#transaction/transaction.ts';
@@ -14,6 +15,18 @@ export interface TypesOnTheFlyOptions {
   readonly transactions: { begin(isolation: Isolation): Transaction };
 }
 
+/** Looked at between types: each is a change of the schema by itself, and takes some milliseconds. */
+export interface TypeWatch {
+  /** @throws when the statement is to end */
+  check(): void;
+}
+
+/** The statement that types are made for. */
+export interface TypeMaker {
+  readonly options: { readonly principal: Principal };
+  readonly watch: TypeWatch;
+}
+
 /** Makes the types and windows that statements find missing (cypher.md 1.1), outside of their transactions. */
 export class TypesOnTheFly {
   readonly #options: TypesOnTheFlyOptions;
@@ -26,13 +39,13 @@ export class TypesOnTheFly {
    * Runs `attempt` until it finds nothing missing; it has taken back what it did when it fails.
    * @throws DatabaseError `Forbidden` when the caller may not change the schema, and types are missing
    */
-  async around<T>(attempt: () => T | Promise<T>, who: Principal): Promise<T> {
+  async around<T>(attempt: () => T | Promise<T>, maker: TypeMaker): Promise<T> {
     for (let round = 1; ; round += 1) {
       try {
         return await attempt();
       } catch (error) {
         if (round >= roundsMax) throw error;
-        await this.make(error, who);
+        await this.make(error, maker);
       }
     }
   }
@@ -43,7 +56,7 @@ export class TypesOnTheFly {
    */
   inSession<T>(
     transaction: Transaction,
-    who: Principal,
+    maker: TypeMaker,
     attempt: (isAgain: boolean) => T | Promise<T>,
   ): Promise<T> {
     let isAgain = false;
@@ -62,13 +75,13 @@ export class TypesOnTheFly {
         isAgain = true;
         savepoint.release();
       }
-    }, who);
+    }, maker);
   }
 
   /** As `around`, when the first attempt has failed: without a promise when it has not. */
-  async again<T>(error: unknown, attempt: () => T | Promise<T>, who: Principal): Promise<T> {
-    await this.make(error, who);
-    return this.around(attempt, who);
+  async again<T>(error: unknown, attempt: () => T | Promise<T>, maker: TypeMaker): Promise<T> {
+    await this.make(error, maker);
+    return this.around(attempt, maker);
   }
 
   /** Types that a text of a session names; the session learns of them and stays in its snapshot. */
@@ -79,31 +92,43 @@ export class TypesOnTheFly {
       readonly kind: RecordKind;
       readonly supertypes: readonly string[];
     }[],
+    watch: TypeWatch,
   ): Promise<void> {
-    const maker = this.#options.transactions.begin('READ_COMMITTED');
-    try {
-      for (const { name, kind, supertypes } of types)
-        await maker.alter(newType(kind, name, supertypes));
-    } finally {
-      maker.rollback();
-    }
+    const changes = types.map(({ name, kind, supertypes }) => newType(kind, name, supertypes));
+    await this.#carryOut(changes, watch);
     transaction.adoptTypes();
   }
 
   /** What an error says is missing. @throws any other error, and as `around` */
-  async make(error: unknown, who: Principal): Promise<void> {
+  async make(error: unknown, { options: { principal: who }, watch }: TypeMaker): Promise<void> {
     const missing = missingIn(error);
     if (missing === undefined) throw error;
-    const { authorizer, databaseName, requireWritable, transactions } = this.#options;
+    const { authorizer, databaseName, requireWritable } = this.#options;
     requireWritable();
     if (missing.makesTypes && !who.isRoot)
       authorizer.require(who, databaseName, { effects: new Set(['schema']), types: [] });
-    const transaction = transactions.begin('READ_COMMITTED');
+    await this.#carryOut(missing.changes, watch);
+  }
+
+  async #carryOut(changes: readonly SchemaChange[], watch: TypeWatch): Promise<void> {
+    const transaction = this.#options.transactions.begin('READ_COMMITTED');
     try {
-      for (const change of missing.changes) await transaction.alter(change);
+      await alterAll(transaction, changes, watch);
     } finally {
       transaction.rollback();
     }
+  }
+}
+
+/** One after the other. */
+export async function alterAll(
+  transaction: Transaction,
+  changes: readonly SchemaChange[],
+  watch: TypeWatch,
+): Promise<void> {
+  for (const [at, change] of changes.entries()) {
+    if (at > 0) watch.check();
+    await transaction.alter(change);
   }
 }
 

@@ -8,6 +8,7 @@ import type { ChangeContext } from '#catalog/change/applied-change.ts';
 import { newType } from '#catalog/labels.ts';
 import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { Transaction } from '#transaction/transaction.ts';
+import { alterAll, type TypeWatch } from '../attempt/types-on-the-fly.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
 
 /** Types that statements of openCypher make on the fly (cypher.md 1.1): made first, then the text is analyzed again. */
@@ -32,15 +33,16 @@ export function lacksTypes({ program }: CompiledStatement): boolean {
   return program.missingTypes !== undefined;
 }
 
-/** Makes them for good, whatever becomes of the transaction; others may make the same at the same time. */
+/** Makes them for good (until `watch` throws), whatever becomes of the transaction; others may make the same at the same time. */
 export async function makeTypes(
   transaction: Transaction,
   { program }: CompiledStatement,
+  watch: TypeWatch,
 ): Promise<void> {
   const { missingTypes = [] } = program;
   const before = transaction.catalog.version;
-  for (const { name, kind, supertypes } of missingTypes)
-    await transaction.alter(newType(kind, name, supertypes));
+  const changes = missingTypes.map(({ name, kind, supertypes }) => newType(kind, name, supertypes));
+  await alterAll(transaction, changes, watch);
   if (!transaction.hasWrites) transaction.beginStatement();
   const isStillLacking = missingTypes.some(
     ({ name }) => transaction.catalog.typeNamed(name) === undefined,

@@ -192,8 +192,7 @@ export class StatementPipeline {
         return attempt;
       },
       (error) =>
-        missingIn(error) &&
-        this.#types.again(error, () => this.#attempt(order, undefined), options.principal),
+        missingIn(error) && this.#types.again(error, () => this.#attempt(order, undefined), order),
     );
   }
 
@@ -295,7 +294,7 @@ export class StatementPipeline {
       const compiled = admitted ?? this.#admit(order.statement, order.options, transaction);
       assert(compiled.kind === 'statement', 'what a text is does not change');
       if (lacksTypes(compiled))
-        return makeTypes(transaction, compiled)
+        return makeTypes(transaction, compiled, order.watch)
           .then(() => this.#admittedWithTypes(order, transaction))
           .then((complete) => this.#attemptIn(transaction, order, complete), failed);
       const scope: Scope = { view: transaction, transaction, settle: nothing };
@@ -541,12 +540,13 @@ export class StatementPipeline {
     const { transaction, settle } = scope;
     try {
       assert(transaction !== undefined, 'a session has a transaction');
-      await this.#types.makeBeside(transaction, lacking.program.missingTypes ?? []);
+      await this.#types.makeBeside(transaction, lacking.program.missingTypes ?? [], order.watch);
       const compiled = await this.#admittedWithTypes(order, transaction);
       return compiled.maySetLabels
         ? this.#setLabelsInSession(compiled, order, scope)
         : this.#plans.readToEnd(compiled, order, scope);
     } catch (error) {
+      order.watch.finish();
       settle(error);
       throw error;
     }
@@ -561,7 +561,7 @@ export class StatementPipeline {
     const { statement, options } = order;
     const { transaction } = scope;
     assert(transaction !== undefined, 'a session has a transaction');
-    const outcome = this.#types.inSession(transaction, options.principal, (isAgain) => {
+    const outcome = this.#types.inSession(transaction, order, (isAgain) => {
       const now = isAgain ? this.#admit(statement, options, transaction) : compiled;
       assert(now.kind === 'statement', 'what a text is does not change');
       return this.#plans.runToEnd(now, order, scope);

@@ -313,7 +313,7 @@ function plainSlot(expression: Expression, { bareIds }: Lowering): Slot | undefi
 }
 
 function lowerUnion(plan: PlanNode<'Union'>, lowering: Lowering): OperatorFactory {
-  const inputs = plan.inputs.map((input) => ({
+  const inputs = mapLong(plan.inputs, (input) => ({
     factory: lowering.lower(input.plan, new Set(input.slots)),
     slots: input.slots,
   }));

@@ -1,4 +1,4 @@
-import { madeOnce } from '#core/replayed-loops.ts';
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import type { Clause, ClauseOf, Query, SingleQuery } from '../ast.ts';
@@ -32,7 +32,7 @@ export function compileQuery(
   { outer, inner }: { readonly outer: Scope; readonly inner: Scope },
   mayEndOpen: boolean,
 ): CompiledQuery {
-  const parts = query.parts.map((part) =>
+  const parts = mapLong(query.parts, (part) =>
     new SingleCompiler(compiler, part, inner, mayEndOpen).compile(),
   );
   for (const { columns = [] } of parts)

@@ -13,6 +13,7 @@ import { notSupported } from '../failures.ts';
 import { isPatternAhead } from './look-ahead.ts';
 import { LoopSite } from './loops.ts';
 import type { Parser } from './parser.ts';
+import { matchedPath, requireSmallPattern } from './pattern.ts';
 
 /** The smallest expressions: literals, names, calls, brackets of all kinds, CASE, sub-queries. */
 export function atom(parser: Parser): Expression {
@@ -48,7 +49,7 @@ export function atom(parser: Parser): Expression {
 function parenthesised(parser: Parser): Expression {
   const at = parser.start;
   if (isPatternAhead(parser)) {
-    const path = parser.grammar.path(parser);
+    const path = matchedPath(parser);
     return { kind: 'pattern', path, at, end: parser.lastEnd };
   }
   parser.advance();
@@ -94,7 +95,7 @@ function word(parser: Parser): Expression {
     if (upper === 'ALLREDUCE' && parser.atName(2) && parser.peek(3) === '=')
       throw notSupported('allReduce');
     if (upper === 'SHORTESTPATH' || upper === 'ALLSHORTESTPATHS') {
-      const path = parser.grammar.path(parser);
+      const path = matchedPath(parser);
       return { kind: 'pattern', path, at, end: parser.lastEnd };
     }
     if (upper === 'COUNT' && parser.peek(2) === '*' && parser.peek(3) === ')') {
@@ -251,7 +252,7 @@ function patternComprehension(parser: Parser): Expression {
   const at = parser.start;
   const before = parser.index;
   parser.expect('[');
-  const path = parser.grammar.path(parser);
+  const path = matchedPath(parser);
   const where = parser.acceptWords('WHERE') ? parser.grammar.expression(parser) : undefined;
   if (!parser.at('|') && where === undefined) {
     // A list whose first item is a pattern.
@@ -435,6 +436,7 @@ const barePaths = new LoopSite<PathPattern[]>();
 function bareMatch(parser: Parser): Query {
   const at = parser.start;
   const paths = parser.separated(barePaths, parser.grammar.path);
+  requireSmallPattern(parser, paths, at);
   const where = parser.acceptWords('WHERE') ? parser.grammar.expression(parser) : undefined;
   const span = { at, end: parser.lastEnd };
   const clause = {

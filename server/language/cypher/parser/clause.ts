@@ -13,6 +13,7 @@ import { callClause, loadCsv } from './call.ts';
 import { labelExpression } from './label.ts';
 import { LoopSite } from './loops.ts';
 import type { Parser } from './parser.ts';
+import { matchedPath, requireSmallPattern } from './pattern.ts';
 
 /** The clauses of a query (cypher.md 3). */
 export function clause(parser: Parser): Clause {
@@ -73,17 +74,6 @@ function match(parser: Parser): Clause {
   while (parser.atWords('USING')) indexHint(parser);
   const where = parser.acceptWords('WHERE') ? parser.grammar.expression(parser) : undefined;
   return { kind: 'match', isOptional, isRepeatable, paths: found, where, at, end: parser.lastEnd };
-}
-
-/** Steps nest in the plan like expressions do, and ordering them takes the square of their number (limits.md 8). */
-function requireSmallPattern(parser: Parser, found: readonly PathPattern[], at: number): void {
-  const nodeCount = found.reduce((sum, { steps }) => sum + steps.length + 1, 0);
-  if (nodeCount > parser.depthMax)
-    throw parser.fault(
-      at,
-      'UnexpectedSyntax',
-      `the pattern has ${nodeCount} nodes, more than ${parser.depthMax} (service.sql.maxExpressionDepth)`,
-    );
 }
 
 /** Read and ignored: the optimizer decides. */
@@ -187,7 +177,7 @@ function letItem(parser: Parser): LetItem {
 }
 
 function merge(parser: Parser, at: number): Clause {
-  const path = parser.grammar.path(parser);
+  const path = matchedPath(parser);
   const onCreate: SetItem[] = [];
   const onMatch: SetItem[] = [];
   while (parser.acceptWords('ON')) {

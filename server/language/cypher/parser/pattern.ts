@@ -40,6 +40,38 @@ export function path(parser: Parser): PathPattern {
   return { variable, selector, mayReturn, mode, ...parts, at, end: parser.lastEnd };
 }
 
+/** A path that rows are matched with, alone. */
+export function matchedPath(parser: Parser): PathPattern {
+  const found = parser.grammar.path(parser);
+  requireSmallPattern(parser, [found], found.at);
+  return found;
+}
+
+/** Steps nest in the plan like expressions do, and ordering them takes the square of their number (limits.md 8). */
+export function requireSmallPattern(
+  parser: Parser,
+  found: readonly PathPattern[],
+  at: number,
+): void {
+  const nodeCount = nodeCountOf(found);
+  if (nodeCount > parser.depthMax)
+    throw parser.fault(
+      at,
+      'UnexpectedSyntax',
+      `the pattern has ${nodeCount} nodes, more than ${parser.depthMax} (service.sql.maxExpressionDepth)`,
+    );
+}
+
+/** With those of its quantified parts. */
+function nodeCountOf(paths: readonly PathPattern[]): number {
+  let count = 0;
+  for (const { steps } of paths) {
+    count += steps.length + 1;
+    for (const { group } of steps) if (group !== undefined) count += nodeCountOf([group.path]);
+  }
+  return count;
+}
+
 function pathMode(parser: Parser): PathMode | undefined {
   const word = parser.word();
   if (word !== 'WALK' && word !== 'TRAIL' && word !== 'ACYCLIC') return undefined;
@@ -69,7 +101,7 @@ function selectorFunction(parser: Parser): PathSelector | undefined {
   return undefined;
 }
 
-/** `((a)-->(b))` without a quantifier is the path in it. */
+/** `((a)-->(b))` without a quantifier is the path in it. What nests too deep is refused by what reads it, so it is not gone through. */
 function isWrappedPath(parser: Parser): boolean {
   if (!parser.at('(') || parser.peek(1) !== '(') return false;
   const before = parser.index;
@@ -84,7 +116,7 @@ function skipBrackets(parser: Parser): void {
   let { index } = parser;
   do {
     const { kind } = parser;
-    if (kind === 'end' || kind === 'invalid') return;
+    if (kind === 'end' || kind === 'invalid' || depth > parser.depthMax) return;
     if (kind === '(') depth += 1;
     else if (kind === ')') depth -= 1;
     index += 1;
