@@ -41,7 +41,8 @@ export async function openDatabase(
   const { flushSeconds } = surroundings.counters;
   const maintainer = newMaintainer(settings);
   const isLogAbove = given.replication?.isMember(name) === true;
-  const around = { settings, timers, clock, flushSeconds, isLogAbove };
+  const { openEnvironment } = given;
+  const around = { settings, timers, clock, flushSeconds, isLogAbove, openEnvironment };
   const engine = openEngine(path, around, labels.labels, maintainer);
   try {
     const own = readSettings(engine, settings, log);

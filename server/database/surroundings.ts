@@ -3,6 +3,7 @@ import type { Authorizer } from '#core/principal.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Settings } from '#config/effective-settings.ts';
 import type { LanguageRegistry } from '#language/registry.ts';
+import type { OpenEnvironment } from '#storage/format/sub-databases.ts';
 import type { ActiveStatements } from './bounds/active-statements.ts';
 import type { ScriptEngine } from '#platform/script/engine.ts';
 import type { Counters } from './catalogue/counters.ts';
@@ -40,4 +41,6 @@ export interface DatabaseSurroundings {
   readonly users?: UserChanges | undefined;
   /** The cluster; absent: this server alone writes its databases. */
   readonly replication?: Replication | undefined;
+  /** What stands in the place of LMDB; absent: nothing does. */
+  readonly openEnvironment?: OpenEnvironment | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Histogram } from '#core/instruments.ts';
 import type { Clock, Timers } from '#core/runtime.ts';
 import type { IndexDeriver } from './engine.ts';
-import type { OpenOptions } from './format/sub-databases.ts';
+import type { OpenEnvironment, OpenOptions } from './format/sub-databases.ts';
 import type { TypeLabels } from './format/row-record.ts';
 
 export interface LmdbEngineOptions {
@@ -28,6 +28,8 @@ export interface LmdbEngineOptions {
   readonly foldedMin?: number;
   /** `service.maxRecordSize`; default 64 MiB. */
   readonly recordBytesMax?: () => number;
+  /** Default: LMDB. */
+  readonly openEnvironment?: OpenEnvironment | undefined;
 }
 
 export function readersMax(options: LmdbEngineOptions): number {
@@ -35,6 +37,6 @@ export function readersMax(options: LmdbEngineOptions): number {
 }
 
 export function openOptions(options: LmdbEngineOptions): OpenOptions {
-  const { directory, mapSizeBytes = 2 ** 30 } = options;
-  return { directory, mapSizeBytes, readersMax: readersMax(options) };
+  const { directory, mapSizeBytes = 2 ** 30, openEnvironment } = options;
+  return { directory, mapSizeBytes, readersMax: readersMax(options), openEnvironment };
 }

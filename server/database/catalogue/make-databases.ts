@@ -24,6 +24,7 @@ import {
 import type { LanguageRegistry } from '#language/registry.ts';
 import { ScriptEngine } from '#platform/script/engine.ts';
 import { requireSoundEnvironment } from '#storage/environment/use.ts';
+import type { OpenEnvironment } from '#storage/format/sub-databases.ts';
 import { ActiveStatements } from '../bounds/active-statements.ts';
 import { type Counters, newCounters } from './counters.ts';
 import type { Database } from '../database.ts';
@@ -77,6 +78,8 @@ export interface ServerDatabasesOptions {
   readonly unopenable?: (reason: string, database: string) => void;
   /** The cluster that writes the databases; asked when the first of them is opened. */
   readonly replication?: (() => Replication | undefined) | undefined;
+  /** What stands in the place of LMDB; absent: nothing does. */
+  readonly openEnvironment?: OpenEnvironment | undefined;
 }
 
 /** The databases of one server and what they share. */
@@ -96,8 +99,9 @@ export interface ServerDatabases {
 }
 
 /** What each database is handed as it was given. */
-function givenTo({ authorizer, languages, serverVersion, users }: ServerDatabasesOptions) {
-  return { authorizer, languages, serverVersion, users };
+function givenTo(options: ServerDatabasesOptions) {
+  const { authorizer, languages, serverVersion, users, openEnvironment } = options;
+  return { authorizer, languages, serverVersion, users, openEnvironment };
 }
 
 /** Puts the databases of a server together; `databases.start()` opens them. */
@@ -114,7 +118,8 @@ export function makeDatabases(options: ServerDatabasesOptions): ServerDatabases 
   const { memory, threads } = makeMemory(options, active);
   const sessions = makeSessions(runtime, memory, options);
   const opened = new Set<Database>();
-  const engineSurroundings = { settings, timers: runtime.timers, clock: runtime.clock };
+  const { timers, clock } = runtime;
+  const engineSurroundings = { settings, timers, clock, openEnvironment: options.openEnvironment };
   const operations = new ServerOperations({
     settings,
     runtime,

@@ -13,6 +13,7 @@ import type { Clock, Timers } from '#core/runtime.ts';
 import { OrderedIndexMaintainer } from '#index/ordered/maintainer.ts';
 import type { StorageEngine } from '#storage/engine.ts';
 import type { TypeLabels } from '#storage/format/row-record.ts';
+import type { OpenEnvironment } from '#storage/format/sub-databases.ts';
 import { openLmdbEngine } from '#storage/lmdb-engine.ts';
 import { TypeLabelBook } from '#transaction/write/type-label-book.ts';
 
@@ -37,6 +38,8 @@ export interface EngineSurroundings {
   readonly flushSeconds?: Histogram;
   /** The log of a cluster has every entry until a checkpoint does. */
   readonly isLogAbove?: boolean;
+  /** Default: LMDB. */
+  readonly openEnvironment?: OpenEnvironment | undefined;
 }
 
 /** Derives the entries of all indexes of one database. */
@@ -53,7 +56,7 @@ export function newMaintainer(settings: Settings): OrderedIndexMaintainer {
  */
 export function openEngine(
   directory: string,
-  { settings, timers, clock, flushSeconds, isLogAbove }: EngineSurroundings,
+  { settings, timers, clock, flushSeconds, isLogAbove, openEnvironment }: EngineSurroundings,
   labels: TypeLabels,
   deriver: OrderedIndexMaintainer,
 ): StorageEngine {
@@ -70,5 +73,6 @@ export function openEngine(
     mapSizeBytes: settings.get(storageMapSize),
     readersMax: settings.get(storageMaxReaders),
     recordBytesMax: () => settings.get(maxRecordSize),
+    openEnvironment,
   });
 }

@@ -80,7 +80,7 @@ export async function writeBatch(
   writes: readonly Write[],
   timers: Pick<Timers, 'yield'>,
   packed: PackedWrites = nothingPacked,
-  gathers = takesShortcut('write-instructions'),
+  gathers = subs.takesInstructions && takesShortcut('write-instructions'),
 ): Promise<void> {
   requireSpaceFor(subs, writes, packed);
   const { chunkRuns, removalRuns, additionRuns } = packed;

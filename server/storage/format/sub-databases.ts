@@ -221,6 +221,8 @@ export type ReadTransaction = ReturnType<RootDatabase['useReadTransaction']>;
 export interface SubDatabases {
   readonly directory: string;
   readonly root: RootDatabase;
+  /** Whether lists of instructions may be handed to LMDB's own thread (`write-instructions.ts`): not to what stands in its place. */
+  readonly takesInstructions: boolean;
   readonly meta: Store;
   readonly blk: Store;
   readonly big: Store;
@@ -242,7 +244,16 @@ export interface OpenOptions {
   readonly readersMax: number;
   /** By a thread beside the one that writes, which has it open and gives the environment to both. */
   readonly isReader?: boolean;
+  readonly openEnvironment?: OpenEnvironment | undefined;
 }
+
+/** Not all of these are in the published types. */
+export type EnvironmentSettings = RootDatabaseOptionsWithPath & {
+  readonly txnStartThreshold: number;
+};
+
+/** Opens the environment in a directory, as LMDB does: the one way to it. A simulation puts something else in its place. */
+export type OpenEnvironment = (settings: EnvironmentSettings) => RootDatabase;
 
 /** The highest key of a store as the newest transaction left it; empty when there is none. */
 export function lastKeyOf(store: Store, { root, sink }: SubDatabases): Uint8Array {
@@ -278,8 +289,7 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
     reserveLockFile(options.directory, options.readersMax);
   }
   const isCopy = !isReader && isUntouchedCopy(options.directory);
-  // Not all of these are in the published types.
-  const settings: RootDatabaseOptionsWithPath & { txnStartThreshold: number } = {
+  const settings: EnvironmentSettings = {
     path: options.directory,
     // A directory name with a dot in it would otherwise be taken for a file.
     noSubdir: false,
@@ -296,11 +306,12 @@ export function openSubDatabases(options: OpenOptions): SubDatabases {
     ...codec,
   };
   try {
-    const root = open(settings);
+    const root = (options.openEnvironment ?? open)(settings);
     const store = (name: string): Store => root.openDB({ name, ...codec }) as unknown as Store;
     const subs = {
       directory: options.directory,
       root,
+      takesInstructions: options.openEnvironment === undefined,
       meta: store('meta'),
       blk: store('blk'),
       big: store('big'),
