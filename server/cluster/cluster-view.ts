@@ -144,8 +144,11 @@ export interface SnapshotPort {
   open(
     database: string,
     range: {
+      /** Parts of the state of `index` that the receiver has. */
       readonly from?: number | undefined;
       readonly index?: Index | undefined;
+      /** As it travels between members, and not as an archive. */
+      readonly isInParts?: boolean;
       /** The uuid of what is staged under this name, in place of the database. */
       readonly stage?: string | undefined;
     },
@@ -153,16 +156,20 @@ export interface SnapshotPort {
 }
 
 export interface SnapshotArchive {
+  readonly form: 'zip' | 'parts';
   readonly appliedIndex: Index;
   /** Of the database that it holds; a name may have become that of another one meanwhile. */
   readonly uuid?: string | undefined;
-  readonly sizes: { readonly archiveBytes: number; readonly databaseBytes: number };
-  /** Bytes of the ZIP that the receiver has already, and that are not sent. */
+  /** Of an archive it is known before its first byte how long it is. */
+  readonly sizes: { readonly archiveBytes: number | undefined; readonly databaseBytes: number };
+  /** Parts that the receiver has already, and that are not sent. */
   readonly from?: number;
-  /** Of the ZIP, in order. */
+  /** Of what is sent, in order. */
   readonly pieces: AsyncIterable<Uint8Array>;
   close(): void;
 }
 
+/** In a request: parts are understood; in the answer: parts come. */
+export const partsHeader = 'x-service-snapshot-parts';
 /** Says who fetches an archive, for what the sender counts. */
 export const receiverHeader = 'x-service-snapshot-receiver';

@@ -76,6 +76,10 @@ export interface StorageEngine {
   mergeEdgeRuns(): Promise<void>;
   /** Tells which records have entries of an index under construction. Called while no `apply` is under way. */
   watchBuild(index: IndexId): BuildWatch;
+  /** Where the environment is, for processes that read what checkpoints have brought there. */
+  readonly directory: string;
+  /** Such a process was killed: the states that it held are let go of. */
+  clearDeadReaders(): void;
   /** A consistent hot copy of the environment in an empty directory. */
   copyTo(directory: string): Promise<void>;
   /** Bytes on disk, for `schema:database`. */

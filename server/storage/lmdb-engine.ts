@@ -73,6 +73,8 @@ export class LmdbEngine implements StorageEngine {
   readonly shapes = new ShapeRegistry();
   readonly rows: RowEncoder;
   readonly labels: TypeLabels;
+  readonly directory: string;
+  readonly #isLogAbove: boolean;
   readonly #options: LmdbEngineOptions;
   readonly #subs: SubDatabases;
   readonly #use: EnvironmentUse;
@@ -108,6 +110,8 @@ export class LmdbEngine implements StorageEngine {
     this.#use = use;
     this.rows = new RowEncoder(this.shapes, options.recordBytesMax);
     this.labels = options.labels;
+    this.directory = options.directory;
+    this.#isLogAbove = options.durability === 'above';
     this.#subs = subs;
     const cacheBytes = options.cacheBytes ?? 64 * 1024 * 1024;
     this.#state = new StateReader({
@@ -532,6 +536,10 @@ export class LmdbEngine implements StorageEngine {
     return isAtRest && isQuiet && !this.#checkpointer.isRunning;
   };
 
+  clearDeadReaders(): void {
+    if (!this.#isClosing) this.#subs.root.readerCheck();
+  }
+
   async copyTo(directory: string): Promise<void> {
     mkdirSync(directory, { recursive: true });
     const copy = this.#copy(directory);
@@ -545,14 +553,9 @@ export class LmdbEngine implements StorageEngine {
   }
 
   async #copy(directory: string): Promise<void> {
-    await this.#checkpointer.all();
-    if (this.#failure !== undefined) throw this.#failure;
+    await this.checkpoint();
     if (this.#isClosing) throw isClosed();
     await this.#subs.root.backup(directory, true);
-  }
-
-  get #isLogAbove(): boolean {
-    return this.#options.durability === 'above';
   }
 
   async checkpoint(): Promise<void> {

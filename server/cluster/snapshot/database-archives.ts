@@ -1,6 +1,5 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { DatabaseError } from '#core/errors.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { OperatedDatabase } from '#database/operations/operated-database.ts';
@@ -12,6 +11,7 @@ import { type ArchivedFile, storedArchive } from '#platform/archive/writer.ts';
 import type { Index } from '#raft/vocabulary.ts';
 import type { EnvironmentFacts } from '#storage/environment/check.ts';
 import type { SnapshotArchive, SnapshotPort } from '../cluster-view.ts';
+import { DatabaseParts, type ReceivedPart } from './database-parts.ts';
 
 export interface DatabaseArchivesOptions {
   /** For archives while they are sent; emptied at the start. */
@@ -40,28 +40,21 @@ interface MadeCopy {
   readonly discard: () => void;
 }
 
-/** What a receiver has of an archive: so many bytes of the one of this index. */
-interface Part {
-  readonly from?: number | undefined;
-  readonly index?: Index | undefined;
-}
-
-/** So long the copy of an archive that broke off waits for its receiver to go on. */
-const keptMs = 60_000;
 /** Of a manifest, however long the name of the database and its numbers are. */
 const manifestBytes = 1024;
 
 /**
- * Archives of databases for members that fetch them (ha.md 9.3): at most one of each database at a time, streamed from a copy of the
- * database and never on the disk themselves. The copy of one that breaks off is kept a while, and it goes on where its receiver says.
+ * Databases for who fetches them (ha.md 9.3), at most one of each at a time: in parts for members (`database-parts.ts`), as an archive
+ * for everybody else. An archive has the form of BACKUP DATABASE's, stored, and is streamed from a copy of the database.
  */
 export class DatabaseArchives implements SnapshotPort {
   readonly #options: DatabaseArchivesOptions;
   readonly #sending = new Set<string>();
-  readonly #kept = new Map<string, { readonly made: MadeCopy; readonly drop: () => void }>();
+  readonly #parts: DatabaseParts;
 
   constructor(options: DatabaseArchivesOptions) {
     this.#options = options;
+    this.#parts = new DatabaseParts(options);
   }
 
   /** Removes what a stop left behind. */
@@ -71,46 +64,21 @@ export class DatabaseArchives implements SnapshotPort {
     await mkdir(directory, { recursive: true, mode: 0o700 });
   }
 
-  async open(database: string, part: Part = {}): Promise<SnapshotArchive> {
+  async open(
+    database: string,
+    { isInParts = false, ...part }: ReceivedPart & { readonly isInParts?: boolean } = {},
+  ): Promise<SnapshotArchive> {
     if (this.#sending.has(database) || this.#sending.size >= this.#options.concurrentMax())
       throw new DatabaseError('Busy', 'Too many concurrent snapshots');
     this.#sending.add(database);
+    const closed = () => void this.#sending.delete(database);
     try {
-      const made = this.#goneOn(database, part);
-      if (made !== undefined) return await this.#sent(database, made, part.from ?? 0);
-      return await this.#sent(database, await this.#make(database), 0);
+      if (isInParts) return await this.#parts.open(database, part, closed);
+      return await this.#sent(database, await this.#make(database), closed);
     } catch (error) {
-      this.#sending.delete(database);
+      closed();
       throw error;
     }
-  }
-
-  /** The copy of the archive that broke off, if the receiver has its beginning; one that nobody goes on with is removed. */
-  #goneOn(database: string, { from = 0, index }: Part): MadeCopy | undefined {
-    const kept = this.#kept.get(database);
-    if (kept === undefined) return undefined;
-    const { made, drop } = kept;
-    const isTheSame =
-      made.appliedIndex === index &&
-      made.uuid === this.#options.uuidOf(database) &&
-      from > 0 &&
-      from <= made.databaseBytes;
-    drop();
-    if (isTheSame) return made;
-    made.discard();
-    return undefined;
-  }
-
-  #keep(database: string, made: MadeCopy): void {
-    const cancel = this.#options.runtime.timers.after(keptMs, () => {
-      this.#kept.delete(database);
-      made.discard();
-    });
-    const drop = () => {
-      cancel();
-      this.#kept.delete(database);
-    };
-    this.#kept.set(database, { made, drop });
   }
 
   async #make(database: string): Promise<MadeCopy> {
@@ -144,7 +112,7 @@ export class DatabaseArchives implements SnapshotPort {
     }
   }
 
-  async #sent(database: string, made: MadeCopy, from: number): Promise<SnapshotArchive> {
+  async #sent(database: string, made: MadeCopy, closed: () => void): Promise<SnapshotArchive> {
     const { directory, appliedIndex, uuid, databaseBytes, madeAt, facts } = made;
     const path = join(directory, dataFileName);
     const { sizeBytes, stream } = await storedArchive({
@@ -159,24 +127,18 @@ export class DatabaseArchives implements SnapshotPort {
     // Closed before it was opened; whoever reads it is told by the iteration.
     stream.on('error', () => {});
     let isOpen = true;
-    let isSound = true;
-    facts.catch(() => {
-      isSound = false;
-    });
     return {
+      form: 'zip',
       appliedIndex,
       uuid,
       sizes: { archiveBytes: sizeBytes, databaseBytes },
-      from,
-      pieces: from === 0 ? stream : behind(stream, from),
+      pieces: stream,
       close: () => {
         if (!isOpen) return;
         isOpen = false;
-        const isWhole = stream.readableEnded;
         stream.destroy();
-        this.#sending.delete(database);
-        if (isWhole || !isSound) made.discard();
-        else this.#keep(database, made);
+        closed();
+        made.discard();
       },
     };
   }
@@ -197,14 +159,4 @@ function manifestOf(
     files: [file],
   };
   return JSON.stringify(manifest);
-}
-
-/** What comes behind so many bytes: the digest of all needs them, too. */
-async function* behind(stream: Readable, from: number): AsyncGenerator<Uint8Array> {
-  let left = from;
-  for await (const piece of stream as AsyncIterable<Uint8Array>) {
-    const skipped = Math.min(left, piece.length);
-    left -= skipped;
-    if (skipped < piece.length) yield piece.subarray(skipped);
-  }
 }

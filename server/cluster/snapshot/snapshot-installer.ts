@@ -1,21 +1,20 @@
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { haSnapshotMaxEntrySize } from '#config/cluster-resync-settings.ts';
-import type { SettingsReader } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
-import type { Log } from '#core/log.ts';
-import type { Runtime } from '#core/runtime.ts';
-import { unpackBackup } from '#database/operations/backup/restore.ts';
 import type { ProgressRegistry, ProgressReporter } from '#database/progress/progress-registry.ts';
 import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type { Acquisition, ResyncProgress } from '../cluster-view.ts';
-import { receiverHeader } from '../cluster-view.ts';
+import { partsHeader, receiverHeader } from '../cluster-view.ts';
 import type { Dial } from '../forwarding/peer-addresses.ts';
 import type { PeerAnswer, PeerHttp } from '../forwarding/peer-http.ts';
+import {
+  type Received,
+  ReceivedArchive,
+  ReceivedParts,
+  type ReceivingOptions,
+  watched,
+} from './received.ts';
 
 /** The databases of this server, past the log. */
 export interface InstalledDatabases {
@@ -24,7 +23,7 @@ export interface InstalledDatabases {
   replaceHere(name: string, fill: (directory: string) => Promise<void>): Promise<void>;
 }
 
-export interface SnapshotInstallerOptions {
+export interface SnapshotInstallerOptions extends ReceivingOptions {
   /** For downloads; emptied at the start. */
   readonly directory: string;
   readonly databases: () => InstalledDatabases;
@@ -36,10 +35,6 @@ export interface SnapshotInstallerOptions {
   readonly self?: PeerId;
   /** Of the member of the log that has the name here. */
   readonly uuidOf: (database: string) => string | undefined;
-  /** `service.ha.snapshotDownloadTimeout`: so long the next byte may take */
-  readonly silentMsMax: () => number;
-  /** How often the log tells how far it is; 0: never */
-  readonly progressEveryMs: () => number;
   /** `service.ha.resyncCatchupLagThreshold` */
   readonly caughtUpWithin: () => number;
   /** Entries that are committed and not applied here. */
@@ -51,9 +46,6 @@ export interface SnapshotInstallerOptions {
   readonly retries: () => number;
   readonly retryBaseMs: () => number;
   readonly progress: ProgressRegistry;
-  readonly settings: SettingsReader;
-  readonly runtime: Runtime;
-  readonly log: Log;
 }
 
 export interface InstallWork {
@@ -65,10 +57,10 @@ export interface InstallWork {
   readonly isWanted?: () => boolean;
 }
 
-/** The beginning of an archive that broke off; its sender keeps the rest a while. */
+/** What is here of a database, for the next attempt; its sender keeps the rest a while. */
 interface Part {
-  readonly path: string;
-  bytes: number;
+  received: Received | undefined;
+  /** Of the state that it is of. */
   index: Index;
 }
 
@@ -139,10 +131,7 @@ export class SnapshotInstaller {
     this.#tell(database, 'DOWNLOAD', 0, 0);
     const uuid = this.#options.uuidOf(database) ?? '';
     this.#keep(uuid, 'ACQUIRING');
-    const part = {
-      path: join(this.#options.directory, `${runtime.random.uuid()}.zip`),
-      ...nothing,
-    };
+    const part: Part = { received: undefined, index: 0 };
     try {
       for (let attempt = 0; ; attempt++) {
         try {
@@ -161,7 +150,6 @@ export class SnapshotInstaller {
           return;
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
-          if (part.bytes === 0) await rm(part.path, { force: true });
           log.warn('a database could not be fetched', { database, attempt: attempt + 1, reason });
           const isGone = error instanceof DatabaseError && error.code === 'DatabaseNotFound';
           if (isGone || attempt >= retries()) {
@@ -173,7 +161,7 @@ export class SnapshotInstaller {
       }
     } finally {
       this.#running.delete(database);
-      await rm(part.path, { force: true });
+      await part.received?.discard();
     }
   }
 
@@ -182,23 +170,15 @@ export class SnapshotInstaller {
     { uuid, name }: { readonly uuid: string; readonly name: string },
     { from, directory }: { readonly from: () => PeerId | undefined; readonly directory: string },
   ): Promise<void> {
-    const { retries, runtime, progress, settings } = this.#options;
-    const path = join(this.#options.directory, `${uuid}.zip`);
+    const { retries, runtime, progress } = this.#options;
     for (let attempt = 0; ; attempt++) {
       const operation = 'fetch from a member';
       const reporter = progress.start({ database: name, operation, stepCount: 5 });
+      const part: Part = { received: undefined, index: 0 };
       try {
-        const part = { path, ...nothing };
         const order = { database: name, from: required(from()), part, atLeast: 0, stage: uuid };
-        await this.#download(order, reporter);
-        await unpackBackup({
-          path,
-          directory,
-          passphrase: undefined,
-          settings,
-          reporter,
-          entryLimit,
-        });
+        const { received } = await this.#download(order, reporter);
+        await received.fill(directory, reporter);
         reporter.finish();
         return;
       } catch (error) {
@@ -208,7 +188,7 @@ export class SnapshotInstaller {
         if (attempt >= retries()) throw error;
         await runtime.timers.sleep(stageRetryMs * 2 ** attempt);
       } finally {
-        await rm(path, { force: true });
+        await part.received?.discard();
       }
     }
   }
@@ -219,21 +199,24 @@ export class SnapshotInstaller {
     const beganMs = runtime.clock.monotonicMs();
     const reporter = progress.start({ database, operation: 'fetch from a member', stepCount: 5 });
     try {
-      const bytes = await this.#download(order, reporter);
+      const { bytes, received } = await this.#download(order, reporter);
       log.info(`Installing snapshot of '${database}' from ${String(from)} (${bytes} bytes)`, {});
-      // Whatever is wrong with a whole one, its beginning is of no use.
-      Object.assign(part, nothing);
-      await this.#unpack(database, part.path, reporter);
+      await this.#put(database, received, reporter);
       reporter.finish();
     } catch (error) {
       reporter.fail(error);
       throw error;
+    } finally {
+      if (part.received?.isOver === true) await begunAnew(part);
     }
     const tookMs = Math.round(runtime.clock.monotonicMs() - beganMs);
     log.info(`Snapshot of '${database}' installed in ${tookMs} ms`, {});
   }
 
-  async #download(order: DownloadOrder, reporter: ProgressReporter): Promise<number> {
+  async #download(
+    order: DownloadOrder,
+    reporter: ProgressReporter,
+  ): Promise<{ readonly bytes: number; readonly received: Received }> {
     const { database, from, part, atLeast, stage } = order;
     const { dial, http, token } = this.#options;
     const to = dial(from);
@@ -241,17 +224,22 @@ export class SnapshotInstaller {
       throw new DatabaseError('IllegalArgument', `nothing is fetched from ${from}: ${to.reason}`);
     reporter.step('downloading', undefined);
     // What was applied here meanwhile is missing in it.
-    if (part.index < atLeast) Object.assign(part, nothing);
+    if (part.index < atLeast) await begunAnew(part);
+    const partCount = part.received?.partCount ?? 0;
     const query = new URLSearchParams({
       ...(stage !== undefined && { stage }),
-      ...(part.bytes > 0 && { from: String(part.bytes), index: String(part.index) }),
+      ...(partCount > 0 && { from: String(partCount), index: String(part.index) }),
     });
     const answer = await http().ask(to, {
       method: 'GET',
       path: `/api/v1/ha/snapshot/${encodeURIComponent(database)}${query.size === 0 ? '' : `?${query}`}`,
-      headers: { 'X-Service-Cluster-Token': token(), [receiverHeader]: this.#options.self ?? '' },
+      headers: {
+        'X-Service-Cluster-Token': token(),
+        [receiverHeader]: this.#options.self ?? '',
+        ...(stage === undefined && { [partsHeader]: '1' }),
+      },
       body: undefined,
-      // The archive is made before the first byte comes.
+      // What a checkpoint still has to write comes before the first byte, and in older builds a copy.
       firstByteMs: firstByteMaxMs,
       signal: reporter.signal,
     });
@@ -259,9 +247,10 @@ export class SnapshotInstaller {
       answer.body.resume();
       throw new DatabaseError('DatabaseNotFound', `${from} has no database '${database}' any more`);
     }
-    if (answer.status !== 200 || answer.header('x-service-snapshot-manifest') !== '1') {
+    const form = formOf(answer);
+    if (answer.status !== 200 || form === undefined) {
       answer.body.resume();
-      throw new DatabaseError('Internal', `${from} answers ${answer.status} instead of an archive`);
+      throw new DatabaseError('Internal', `${from} answers ${answer.status} instead of a database`);
     }
     const index = Number(answer.header('x-service-snapshot-index') ?? 0);
     if (index < atLeast) {
@@ -283,56 +272,35 @@ export class SnapshotInstaller {
       answer.body.destroy();
       throw error;
     });
-    const goesOn = Number(answer.header('x-service-snapshot-from') ?? 0) === part.bytes;
-    if (!goesOn) part.bytes = 0;
+    const goesOn = Number(answer.header('x-service-snapshot-from') ?? 0) === partCount;
+    if (!goesOn || part.received?.form !== form) await begunAnew(part);
     part.index = index;
-    return this.#receive(answer.body, part, (piece, total) => {
+    part.received ??= await this.#begun(form, database, stage);
+    const { received } = part;
+    let total = 0;
+    const pieces = watched(answer.body, this.#options, (piece) => {
+      total += piece;
       if (stage === undefined) this.#tell(database, 'DOWNLOAD', total, 0);
       reporter.advance(piece);
     });
+    return { bytes: await received.take(pieces), received };
   }
 
-  /** Into a file, behind what is there of it; a sender that is silent for long is given up. @returns the length of all */
-  async #receive(
-    body: Readable,
-    part: Part,
-    took: (piece: number, total: number) => void,
-  ): Promise<number> {
-    const { silentMsMax, progressEveryMs, runtime, log } = this.#options;
-    const { clock, timers } = runtime;
-    // Not flushed: a start removes it, and what is unpacked of it is.
-    const file = createWriteStream(part.path, {
-      flags: part.bytes === 0 ? 'w' : 'a',
-      mode: 0o600,
-    });
-    let bytes = part.bytes;
-    let toldMs = clock.monotonicMs();
-    const give = () => {
-      const ms = silentMsMax();
-      return timers.after(ms, () =>
-        body.destroy(new DatabaseError('Busy', `nothing came for ${ms} ms`)),
+  async #begun(
+    form: Received['form'],
+    database: string,
+    stage: string | undefined,
+  ): Promise<Received> {
+    const { directory, settings, runtime, uuidOf } = this.#options;
+    const path = join(directory, runtime.random.uuid());
+    if (form === 'zip')
+      return new ReceivedArchive(
+        `${path}.zip`,
+        stage === undefined ? database : undefined,
+        settings,
       );
-    };
-    let cancel = give();
-    body.on('data', (piece: Buffer) => {
-      bytes += piece.length;
-      cancel();
-      cancel = give();
-      took(piece.length, bytes);
-      const everyMs = progressEveryMs();
-      if (everyMs === 0 || clock.monotonicMs() - toldMs < everyMs) return;
-      toldMs = clock.monotonicMs();
-      log.info('a database is being fetched', { bytes });
-    });
-    try {
-      await pipeline(body, file);
-    } finally {
-      cancel();
-      // What was on its way to the disk may have got there.
-      if (!file.closed) await once(file, 'close');
-      part.bytes = (await stat(part.path).catch(() => ({ size: 0 }))).size;
-    }
-    return bytes;
+    const bytesMax = settings.get(haSnapshotMaxEntrySize);
+    return ReceivedParts.begun({ directory: path, database, uuid: uuidOf(database), bytesMax });
   }
 
   /** What was committed meanwhile comes by the log: told until it is here. */
@@ -372,20 +340,11 @@ export class SnapshotInstaller {
     return bavail * bsize;
   }
 
-  async #unpack(database: string, path: string, reporter: ProgressReporter): Promise<void> {
-    const { settings } = this.#options;
+  async #put(database: string, received: Received, reporter: ProgressReporter): Promise<void> {
     const databases = this.#options.databases();
     const fill = async (directory: string) => {
       this.#tell(database, 'LOAD', 0, 0);
-      await unpackBackup({
-        path,
-        directory,
-        passphrase: undefined,
-        database,
-        settings,
-        reporter,
-        entryLimit,
-      });
+      await received.fill(directory, reporter);
       this.#tell(database, 'SWAP', 0, 0);
     };
     if (databases.exists(database)) await databases.replaceHere(database, fill);
@@ -408,12 +367,22 @@ export class SnapshotInstaller {
   }
 }
 
-const nothing = { bytes: 0, index: 0 };
-
-/** Of what members send each other; restores have a bound of their own. */
-const entryLimit = haSnapshotMaxEntrySize;
 const firstByteMaxMs = 600_000;
 const stageRetryMs = 500;
+
+/** Whatever is there of it is of no use. */
+async function begunAnew(part: Part): Promise<void> {
+  const { received } = part;
+  part.received = undefined;
+  part.index = 0;
+  await received?.discard();
+}
+
+/** Undefined: it is no database. */
+function formOf(answer: PeerAnswer): Received['form'] | undefined {
+  if (answer.header(partsHeader) === '1') return 'parts';
+  return answer.header('x-service-snapshot-manifest') === '1' ? 'zip' : undefined;
+}
 
 function bytesNeeded(answer: PeerAnswer): number {
   const databaseBytes = Number(answer.header('x-service-snapshot-size') ?? 0);

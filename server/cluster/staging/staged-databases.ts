@@ -104,7 +104,7 @@ export class StagedDatabases {
     };
     const pieces = createReadStream(path, { highWaterMark: 256 * 1024 });
     pieces.on('error', () => {});
-    return { appliedIndex: 0, sizes, pieces, close: () => pieces.destroy() };
+    return { form: 'zip', appliedIndex: 0, sizes, pieces, close: () => pieces.destroy() };
   }
 
   /** Published or given up. */

@@ -1,6 +1,6 @@
 import type { preParsingHookHandler } from 'fastify';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
-import { receiverHeader, type SnapshotArchive } from '#cluster/cluster-view.ts';
+import { partsHeader, receiverHeader, type SnapshotArchive } from '#cluster/cluster-view.ts';
 import { haSnapshotWriteTimeout } from '#config/cluster-resync-settings.ts';
 import { badRequest, HttpRefusal, notTheLeader } from '../answer/errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
@@ -149,18 +149,14 @@ async function sendArchive(
     from: wholeNumber(query, 'from'),
     index: wholeNumber(query, 'index'),
     stage,
+    isInParts: exchange.header(partsHeader) === '1',
   });
   const { response } = exchange;
   const stop = () => archive.close();
   response.once('close', stop);
   try {
     const headers = [
-      'Content-Type',
-      'application/zip',
-      'Content-Disposition',
-      `attachment; filename="${database.replaceAll(/["\\]/g, '_')}-snapshot.zip"`,
-      'X-Service-Snapshot-Manifest',
-      '1',
+      ...formHeaders(archive, database),
       'X-Service-Snapshot-Index',
       String(archive.appliedIndex),
       ...(archive.uuid === undefined ? [] : ['X-Service-Snapshot-Uuid', archive.uuid]),
@@ -183,12 +179,29 @@ async function sendArchive(
   }
 }
 
+function formHeaders({ form }: SnapshotArchive, database: string): readonly string[] {
+  if (form === 'parts')
+    return ['Content-Type', 'application/octet-stream', 'X-Service-Snapshot-Parts', '1'];
+  const fileName = `${database.replaceAll(/["\\]/g, '_')}-snapshot.zip`;
+  return [
+    'Content-Type',
+    'application/zip',
+    'Content-Disposition',
+    `attachment; filename="${fileName}"`,
+    'X-Service-Snapshot-Manifest',
+    '1',
+  ];
+}
+
 /** So that a receiver without room refuses it before the first byte. */
 function sizeHeaders({ sizes, from = 0 }: SnapshotArchive): readonly string[] {
   const { archiveBytes, databaseBytes } = sizes;
-  const left = String(archiveBytes - from);
-  const begin = from === 0 ? [] : ['X-Service-Snapshot-From', String(from)];
-  return ['Content-Length', left, 'X-Service-Snapshot-Size', String(databaseBytes), ...begin];
+  return [
+    ...(archiveBytes === undefined ? [] : ['Content-Length', String(archiveBytes)]),
+    'X-Service-Snapshot-Size',
+    String(databaseBytes),
+    ...(from === 0 ? [] : ['X-Service-Snapshot-From', String(from)]),
+  ];
 }
 
 /** At the speed of the receiver; one that takes nothing for long is cut off. */

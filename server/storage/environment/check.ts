@@ -1,4 +1,4 @@
-import { open, type RangeOptions } from 'lmdb';
+import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb';
 import type { LogIndex } from '#core/value/rid.ts';
 import { checksumSize, isIntact } from '../format/checksum.ts';
 import { decodeApplied } from '../format/counters.ts';
@@ -15,8 +15,23 @@ export interface EnvironmentFacts {
   readonly valueCount: number;
 }
 
+/** An environment as keys and values of bytes. */
+export function openRaw(
+  directory: string,
+  options: { readonly readOnly?: boolean; readonly noSync?: boolean; readonly mapSize?: number },
+): RootDatabase<Buffer, Buffer> {
+  return open({ path: directory, noSubdir: false, maxDbs: 32, pageSize: 4096, ...options });
+}
+
+export function rawStore(
+  root: RootDatabase<Buffer, Buffer>,
+  name: string,
+): Database<Buffer, Buffer> {
+  return root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' });
+}
+
 /** Those whose values end with a checksum; entries of `ix` have none. */
-const checkedStores = ['meta', 'blk', 'big', 'adj', 'ft', 'vec', 'job'] as const;
+export const checkedStores = ['meta', 'blk', 'big', 'adj', 'ft', 'vec', 'job'] as const;
 const appliedName = 'applied';
 const formatName = 'format';
 /** Of a database in which nothing was changed yet. */
@@ -28,18 +43,13 @@ const nothingApplied: AppliedPosition = { index: 0 as LogIndex, term: 0, txId: 0
  */
 export function checkEnvironment(directory: string): EnvironmentFacts {
   requireEnvironmentFile(directory);
-  const settings = { path: directory, noSubdir: false, maxDbs: 32, pageSize: 4096, readOnly: true };
-  const root = open(settings);
+  const root = openRaw(directory, { readOnly: true });
   let valueCount = 0;
   let applied = nothingApplied;
   let hasFormat = false;
   try {
     for (const name of [...checkedStores, 'ix'] as const) {
-      const store = root.openDB<Buffer, Buffer>({
-        name,
-        encoding: 'binary',
-        keyEncoding: 'binary',
-      });
+      const store = rawStore(root, name);
       const isChecked = name !== 'ix';
       const range: RangeOptions = { snapshot: true };
       for (const { key, value } of store.getRange(range)) {

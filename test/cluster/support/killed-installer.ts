@@ -2,10 +2,11 @@ import childProcess from 'node:child_process';
 import fs, { createReadStream, readdirSync, writeSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 
 /*
- * A process that installs a database from an archive and is killed right before its nth change of the disk, or the start of another
+ * A process that installs a database from an archive, or from parts, and is killed right before its nth change of the disk, or the start of another
  * process: each of them is a step of an installation. `node killed-installer.ts ARCHIVE RECOVERED STRUCK N`: what was struck before,
  * in RECOVERED, is opened and looked at, and the installation is done again; then STRUCK is. The line of each look is a JSON object.
  */
@@ -51,6 +52,8 @@ watch(fs.promises, ['open'], writes);
 watch(fs, ['mkdirSync', 'renameSync', 'rmSync', 'writeFileSync', 'fsyncSync', 'fsync', 'write']);
 watch(fs, ['open', 'openSync'], writes);
 watch(childProcess, ['spawn']);
+// What another process is given.
+watch(Socket.prototype, ['write']);
 syncBuiltinESMExports();
 
 // Behind the changes above: what these import is bound to them.
@@ -82,9 +85,10 @@ async function installIn(root: string, killAt: number): Promise<void> {
     http: () => ({
       ask: async () => {
         const body = createReadStream(archive) as unknown as IncomingMessage;
+        const form = archive.endsWith('.zip') ? 'manifest' : 'parts';
         const told: Record<string, string> = {
           'x-service-snapshot-index': '7',
-          'x-service-snapshot-manifest': '1',
+          [`x-service-snapshot-${form}`]: '1',
         };
         return { status: 200, headers: [], header: (name) => told[name], body };
       },
