@@ -78,8 +78,6 @@ export interface StorageEngine {
   watchBuild(index: IndexId): BuildWatch;
   /** Where the environment is, for processes that read what checkpoints have brought there. */
   readonly directory: string;
-  /** Such a process was killed: the states that it held are let go of. */
-  clearDeadReaders(): void;
   /** A consistent hot copy of the environment in an empty directory. */
   copyTo(directory: string): Promise<void>;
   /** Bytes on disk, for `schema:database`. */

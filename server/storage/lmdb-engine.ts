@@ -73,8 +73,6 @@ export class LmdbEngine implements StorageEngine {
   readonly shapes = new ShapeRegistry();
   readonly rows: RowEncoder;
   readonly labels: TypeLabels;
-  readonly directory: string;
-  readonly #isLogAbove: boolean;
   readonly #options: LmdbEngineOptions;
   readonly #subs: SubDatabases;
   readonly #use: EnvironmentUse;
@@ -110,8 +108,6 @@ export class LmdbEngine implements StorageEngine {
     this.#use = use;
     this.rows = new RowEncoder(this.shapes, options.recordBytesMax);
     this.labels = options.labels;
-    this.directory = options.directory;
-    this.#isLogAbove = options.durability === 'above';
     this.#subs = subs;
     const cacheBytes = options.cacheBytes ?? 64 * 1024 * 1024;
     this.#state = new StateReader({
@@ -536,8 +532,12 @@ export class LmdbEngine implements StorageEngine {
     return isAtRest && isQuiet && !this.#checkpointer.isRunning;
   };
 
-  clearDeadReaders(): void {
-    if (!this.#isClosing) this.#subs.root.readerCheck();
+  get directory(): string {
+    return this.#options.directory;
+  }
+
+  get #isLogAbove(): boolean {
+    return this.#options.durability === 'above';
   }
 
   async copyTo(directory: string): Promise<void> {

@@ -88,7 +88,7 @@ export class DatabaseParts {
     const [appliedIndex, uuid] = [applied(), uuidOf(database)];
     await engine.checkpoint();
     const about = { database, uuid: uuid ?? null, appliedIndex };
-    const sender = await PartSender.pinned(engine, about);
+    const sender = await PartSender.pinned(engine.directory, about);
     // Another one may have taken its place meanwhile.
     if (uuidOf(database) !== uuid || operated(database).engine !== engine) {
       sender.end();
@@ -100,7 +100,7 @@ export class DatabaseParts {
       uuid,
       databaseBytes: engine.sizeBytes(),
       partCount: 0,
-      stopHolding: runtime.timers.after(heldMsMax, () => sender.kill()),
+      stopHolding: runtime.timers.after(heldMsMax, () => sender.end()),
     };
   }
 

@@ -2,7 +2,6 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError } from '#core/errors.ts';
-import type { StorageEngine } from '#storage/engine.ts';
 import { isManifestPart, PartCollector, type PartManifest } from '#storage/parts/part-format.ts';
 
 const program = fileURLToPath(import.meta.resolve('#storage/parts/send-process.ts'));
@@ -28,7 +27,7 @@ export class PartSender {
   #failure: DatabaseError | undefined;
   #complaint = '';
 
-  private constructor(child: ChildProcessWithoutNullStreams, ready: Waiting, ended: () => void) {
+  private constructor(child: ChildProcessWithoutNullStreams, ready: Waiting, killed: () => void) {
     this.#child = child;
     let isReady = false;
     child.stdout.on('data', (piece: Buffer) => {
@@ -49,26 +48,25 @@ export class PartSender {
     child.once('error', (error) => failed(error.message));
     child.once('close', (code, killedBy) => {
       failed(this.#complaint === '' ? (killedBy ?? String(code)) : this.#complaint);
-      ended();
+      if (code !== 0) killed();
     });
     // Writing to one that has ended; whoever waits is told by its end.
     child.stdin.on('error', () => {});
   }
 
-  /** Resolves when the state is pinned: everything that the engine's checkpoints have brought to the disk by now is in it. */
+  /** Resolves when the state is pinned: everything that checkpoints have brought to the disk by now is in it. */
   static async pinned(
-    engine: Pick<StorageEngine, 'directory' | 'clearDeadReaders'>,
+    directory: string,
     about: Pick<PartManifest, 'database' | 'uuid' | 'appliedIndex'>,
   ): Promise<PartSender> {
-    const { directory } = engine;
-    const child = spawn(
-      process.execPath,
-      ['--no-warnings', program, directory, JSON.stringify(about)],
-      { stdio: ['pipe', 'pipe', 'pipe'], env: {} },
-    );
+    const words = ['--no-warnings', program, directory, JSON.stringify(about)];
+    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'pipe'], env: {} });
+    // Whoever opens the environment next clears away what one that was killed still holds.
+    const killed = () =>
+      spawn(process.execPath, words, { stdio: 'ignore', env: {} }).once('error', () => {});
     let sender: PartSender | undefined;
     await new Promise<Buffer>((resolve, reject) => {
-      sender = new PartSender(child, { resolve, reject }, () => engine.clearDeadReaders());
+      sender = new PartSender(child, { resolve, reject }, killed);
     });
     return sender as PartSender;
   }
@@ -103,11 +101,6 @@ export class PartSender {
     this.#child.stdin.end();
     // It ends by itself, behind what it was asked for and nobody takes.
     this.#child.stdout.resume();
-  }
-
-  /** Whoever waits for a part is told. */
-  kill(): void {
-    this.#child.kill('SIGKILL');
   }
 
   #keepAlive(isKept: boolean): void {

@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Database, RangeOptions, RootDatabase } from 'lmdb';
 import type { LogIndex } from '#core/value/rid.ts';
 import { openRaw, rawStore } from '../environment/check.ts';
+import { environmentFileName } from '../environment/file.ts';
 import { checksumSize } from '../format/checksum.ts';
 import { decodeApplied } from '../format/counters.ts';
 import type { ReadTransaction } from '../format/sub-databases.ts';
@@ -39,6 +42,9 @@ export class EnvironmentParts {
 
   constructor(directory: string, about: Pick<PartManifest, 'database' | 'uuid' | 'appliedIndex'>) {
     this.#about = about;
+    // The binding makes a directory that is not there, as of a database that was dropped meanwhile.
+    if (!existsSync(join(directory, environmentFileName)))
+      throw new Error(`there is no database in '${directory}' any more`);
     this.#root = openRaw(directory, { readOnly: true });
     this.#stores = sentStores.map((name) => rawStore(this.#root, name));
     this.#root.resetReadTxn();
