@@ -119,6 +119,7 @@ export class Operator {
     });
     const poller = new MemberPoller({
       ...options,
+      pace: options.databases.pace,
       onLate: (namespace, name) => {
         if (this.#isActive) this.#queue.addFirst(keyOf(namespace, name));
       },

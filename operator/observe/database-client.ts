@@ -5,6 +5,7 @@ import type { Archive } from '../api/kinds/backup-view.ts';
 import type { RaftAnswer } from '../api/group.ts';
 import { parseRaftAnswer } from '../api/group.ts';
 import { backupHistory, databasesMax } from './backup-history.ts';
+import { Pace } from './pace.ts';
 
 /*
  * Talks to members over the HTTP API only (contract document 1). One login per member and password; the token is kept, since a
@@ -78,10 +79,25 @@ interface Session {
   readonly token: string;
 }
 
+/** A question waits for its turn; what cannot wait counts, and what its caller has waited for does not. */
+type Turn = 'waits' | 'counts' | 'taken';
+
+interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: string;
+  readonly timeoutMs?: number;
+  readonly turn: Turn;
+}
+
 export class DatabaseClient {
+  /** How fast members are asked; whoever calls `isReady` and `group` waits for the turn. */
+  readonly pace: Pace;
   readonly #transport: MemberTransport;
   readonly #runtime: Runtime;
   readonly #sessions = new Map<string, Session>();
+  /** Under way, so that two questions to one member log in once. */
+  readonly #logins = new Map<string, Promise<string>>();
   readonly #refusedUntil = new Map<string, number>();
   readonly #backups = new Map<
     string,
@@ -89,6 +105,7 @@ export class DatabaseClient {
   >();
 
   constructor(transport: MemberTransport, runtime: Runtime) {
+    this.pace = new Pace(runtime);
     this.#transport = transport;
     this.#runtime = runtime;
   }
@@ -116,7 +133,7 @@ export class DatabaseClient {
     timeoutMs: number = timeoutsMs.group,
   ): Promise<RaftAnswer | undefined> {
     try {
-      const request = { method: 'GET', path: clusterPath, timeoutMs } as const;
+      const request = { method: 'GET', path: clusterPath, timeoutMs, turn: 'taken' } as const;
       return parseRaftAnswer(await this.#call(member, password, request));
     } catch (error) {
       if (error instanceof MemberError || error instanceof SyntaxError) return undefined;
@@ -136,6 +153,7 @@ export class DatabaseClient {
       path: `${clusterPath}${path}`,
       ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
       timeoutMs: timeoutsMs.membership,
+      turn: 'counts',
     });
   }
 
@@ -147,7 +165,8 @@ export class DatabaseClient {
     readonly version: string | undefined;
     readonly settings: ReadonlyMap<string, MemberSetting>;
   }> {
-    const body = await this.#call(member, password, { method: 'GET', path: '/api/v1/server' });
+    const request = { method: 'GET', path: '/api/v1/server', turn: 'waits' } as const;
+    const body = await this.#call(member, password, request);
     const parsed = JSON.parse(body) as {
       version?: string;
       settings?: readonly { key: string; value: unknown; default: unknown }[];
@@ -169,7 +188,7 @@ export class DatabaseClient {
     password: string,
   ): Promise<{ readonly config: unknown } | 'unsupported'> {
     try {
-      const body = await this.command(member, password, { command: 'get backup config' });
+      const body = await this.#ask(member, password, 'get backup config');
       const { config } = JSON.parse(body) as { config?: unknown };
       return { config: config ?? null };
     } catch (error) {
@@ -265,7 +284,7 @@ export class DatabaseClient {
   }
 
   async #resultOf(member: Member, password: string, command: string) {
-    const answer = await this.command(member, password, { command });
+    const answer = await this.#ask(member, password, command);
     return (JSON.parse(answer) as { result?: unknown }).result as readonly object[] | undefined;
   }
 
@@ -275,7 +294,8 @@ export class DatabaseClient {
     password: string,
   ): Promise<{ readonly config: unknown } | 'unsupported'> {
     try {
-      const body = await this.#call(member, password, { method: 'GET', path: mcpConfigPath });
+      const request = { method: 'GET', path: mcpConfigPath, turn: 'waits' } as const;
+      const body = await this.#call(member, password, request);
       return { config: JSON.parse(body) };
     } catch (error) {
       if (error instanceof MemberError && error.status === 404) return 'unsupported';
@@ -284,7 +304,8 @@ export class DatabaseClient {
   }
 
   async changeMcpConfig(member: Member, password: string, change: string): Promise<void> {
-    await this.#call(member, password, { method: 'POST', path: mcpConfigPath, body: change });
+    const request = { method: 'POST', path: mcpConfigPath, turn: 'counts' } as const;
+    await this.#call(member, password, { ...request, body: change });
   }
 
   /** Backs up every database that has no archive since then, one after the other; resolves when all are whole. */
@@ -302,7 +323,7 @@ export class DatabaseClient {
     for (const name of await this.databaseNames(member, password)) {
       if ((await this.#bytesOf(member, password, name)) > bytesMax) continue;
       const path = `${clusterPath}/verify/${encodeURIComponent(name)}`;
-      const request = { method: 'POST', path, timeoutMs: timeoutsMs.long } as const;
+      const request = { method: 'POST', path, timeoutMs: timeoutsMs.long, turn: 'counts' } as const;
       const { result } = JSON.parse(await this.#call(member, password, request)) as {
         readonly result: { readonly overallStatus?: string };
       };
@@ -325,9 +346,15 @@ export class DatabaseClient {
       method: 'POST',
       path: `/api/v1/query/${encodeURIComponent(database)}`,
       body: JSON.stringify({ language: 'sql', command: 'SELECT size FROM schema:database' }),
+      turn: 'waits',
     });
     const { result } = JSON.parse(body) as { readonly result: readonly { size?: number }[] };
     return result[0]?.size ?? 0;
+  }
+
+  /** Whether it is logged in to: a question that has to log in first is two requests. */
+  hasSession(member: Member, password: string): boolean {
+    return this.#sessions.has(sessionKey(member, password));
   }
 
   /** Whether it has answered less than a minute ago that it does not take this password. */
@@ -353,6 +380,7 @@ export class DatabaseClient {
       method: 'PUT',
       path: '/api/v1/server/users?name=root',
       body: JSON.stringify({ password: next }),
+      turn: 'counts',
     });
     this.#sessions.delete(sessionKey(member, present));
     // The new one may have been refused just now, to find out whether a change is needed.
@@ -370,19 +398,22 @@ export class DatabaseClient {
       path: '/api/v1/server',
       body: JSON.stringify(body),
       timeoutMs,
+      turn: 'counts',
     });
   }
 
-  async #call(
-    member: Member,
-    password: string,
-    request: {
-      readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-      readonly path: string;
-      readonly body?: string;
-      readonly timeoutMs?: number;
-    },
-  ): Promise<string> {
+  /** A command that changes nothing. */
+  async #ask(member: Member, password: string, command: string): Promise<string> {
+    const body = JSON.stringify({ command });
+    const request = { method: 'POST', path: '/api/v1/server', body, turn: 'waits' } as const;
+    return this.#call(member, password, request);
+  }
+
+  async #call(member: Member, password: string, call: Call): Promise<string> {
+    const { turn, ...request } = call;
+    const turns = this.hasSession(member, password) ? 1 : 2;
+    if (turn === 'waits') await this.pace.turns(turns);
+    else if (turn === 'counts') this.pace.count(turns);
     for (let attempt = 1; ; attempt++) {
       const token = await this.#login(member, password);
       const answer = await this.#send(member, {
@@ -393,13 +424,20 @@ export class DatabaseClient {
       // The token died: another login, once.
       if (answer.status !== 401 || attempt > 1) throw refusalOf(request, answer);
       this.#sessions.delete(sessionKey(member, password));
+      this.pace.count(2);
     }
   }
 
-  async #login(member: Member, password: string): Promise<string> {
+  #login(member: Member, password: string): Promise<string> {
     const key = sessionKey(member, password);
     const session = this.#sessions.get(key);
-    if (session !== undefined) return session.token;
+    if (session !== undefined) return Promise.resolve(session.token);
+    const pending = this.#logins.get(key) ?? this.#logIn(member, password, key);
+    this.#logins.set(key, pending);
+    return pending.finally(() => this.#logins.delete(key));
+  }
+
+  async #logIn(member: Member, password: string, key: string): Promise<string> {
     const now = this.#runtime.clock.monotonicMs();
     if (this.refuses(member, password))
       throw new MemberError(403, 'the root password was refused less than a minute ago');

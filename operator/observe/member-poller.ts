@@ -2,6 +2,7 @@ import type { RaftAnswer } from '../api/group.ts';
 import type { Runtime } from '../api/runtime.ts';
 import { stableJson } from '../resources/content-hash.ts';
 import type { DatabaseClient, Member } from './database-client.ts';
+import type { Pace } from './pace.ts';
 
 /*
  * Members are asked beside the looks. A look begins a question to each member, waits a moment for the answers, and goes on with
@@ -16,8 +17,6 @@ const patienceMs = 50;
 const silenceMs = 1000;
 /** What is older is no reason for anything (operator.md 7.2 rule 5). */
 const validMs = 10_000;
-/** Together with what `LeaderWatch` asks, 200 a second. */
-const requestsPerSecondMax = 150;
 /** Of a Cluster: lives of members that are over go first. */
 const entriesMax = 100;
 
@@ -49,8 +48,9 @@ interface Entry {
 const nothing = '';
 
 export interface MemberPollerOptions {
-  readonly databases: Probes;
+  readonly databases: Probes & Pick<DatabaseClient, 'hasSession'>;
   readonly runtime: Runtime;
+  readonly pace: Pace;
   /** A late answer says something else than what a look went on with. */
   readonly onLate: (namespace: string | undefined, name: string) => void;
 }
@@ -59,8 +59,6 @@ export class MemberPoller {
   readonly #options: MemberPollerOptions;
   /** By Cluster, then by what was asked of which life of which member. */
   readonly #entries = new Map<string, Map<string, Entry>>();
-  /** When the next question may be asked. */
-  #turnMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: MemberPollerOptions) {
     this.#options = options;
@@ -68,15 +66,23 @@ export class MemberPoller {
 
   /** To ask members of a Cluster. */
   of(namespace: string | undefined, name: string): Probes {
-    const { databases, onLate } = this.#options;
-    const late = () => onLate(namespace, name);
+    const { databases } = this.#options;
+    const onLate = () => this.#options.onLate(namespace, name);
     const entryOf = (question: string, member: Member) =>
       this.#entryOf(clusterKey(namespace, name), `${question} ${keyOf(member)}`);
     return {
       isReady: (member) =>
-        this.#ask(entryOf('ready', member), () => databases.isReady(member), late),
+        this.#ask(entryOf('ready', member), {
+          requests: 1,
+          ask: () => databases.isReady(member),
+          onLate,
+        }),
       group: (member, password) =>
-        this.#ask(entryOf('group', member), () => databases.group(member, password), late),
+        this.#ask(entryOf('group', member), {
+          requests: databases.hasSession(member, password) ? 1 : 2,
+          ask: () => databases.group(member, password),
+          onLate,
+        }),
     };
   }
 
@@ -87,15 +93,23 @@ export class MemberPoller {
 
   async #ask<T>(
     entry: Entry,
-    ask: () => Promise<T | undefined>,
-    onLate: () => void,
+    {
+      requests,
+      ask,
+      onLate,
+    }: {
+      readonly requests: number;
+      readonly ask: () => Promise<T | undefined>;
+      readonly onLate: () => void;
+    },
   ): Promise<T | undefined> {
     if (entry.isUnread && this.#isValid(entry)) {
       entry.isUnread = false;
       return entry.answer as T | undefined;
     }
     if (entry.pending === undefined) {
-      await this.#turn();
+      // A look that waits is late; one that went on without an answer would say of members that serve that they do not.
+      await this.#options.pace.turns(requests);
       // Another look may have come first.
       if (entry.pending === undefined) this.#begin(entry, ask, onLate);
     }
@@ -145,17 +159,6 @@ export class MemberPoller {
     const isInTime = await Promise.race([pending.then(() => true), tooLate]);
     cancel();
     return isInTime;
-  }
-
-  /**
-   * Waits for the turn of one more question. A look that waits is late; one that went on without an answer would say of members
-   * that serve that they do not. The first of a quiet second come at once.
-   */
-  async #turn(): Promise<void> {
-    const now = this.#now();
-    this.#turnMs = Math.max(this.#turnMs, now - 1000) + 1000 / requestsPerSecondMax;
-    const waitMs = this.#turnMs - now;
-    if (waitMs > 0) await this.#options.runtime.timers.sleep(waitMs);
   }
 
   #entryOf(cluster: string, key: string): Entry {

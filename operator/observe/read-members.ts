@@ -1,3 +1,5 @@
+import type { ClusterObject } from '../api/cluster.ts';
+import { conditionOf } from '../api/conditions.ts';
 import type { RaftAnswer } from '../api/group.ts';
 import type { Node, Pod, StatefulSet } from '../api/kubernetes-object.ts';
 import { objectNames } from '../api/names.ts';
@@ -94,13 +96,30 @@ async function readMember(
   const isReplicated = replicates(pod?.spec);
   const { namespace } = cluster.metadata;
   const probes = askers.poller?.of(namespace, cluster.metadata.name) ?? askers.databases;
-  const [node, view, raft] = await Promise.all([
+  const raft = isReplicated ? readRaft(probes, question, pod) : undefined;
+  const isAtRest = isReplicated && rests(cluster);
+  const isServing = async () => (isAtRest && raft !== undefined ? servesBy(await raft) : undefined);
+  const [node, view, said] = await Promise.all([
     readNode(askers.reader, pod),
-    readView(askers.databases, probes, question, pod),
-    isReplicated ? readRaft(probes, question, pod) : undefined,
+    readView(askers.databases, { probes, isServing }, question, pod),
+    raft,
   ]);
   const peerId = spec === undefined ? name : peerIdOfOrdinal(cluster, spec, ordinal);
-  return { ordinal, name, peerId, pod, isReplicated, node, view, raft };
+  return { ordinal, name, peerId, pod, isReplicated, node, view, raft: said };
+}
+
+/** Nothing is under way: what Kubernetes says of a member, and it of its group, is enough to see that something comes up. */
+function rests({ status, metadata }: ClusterObject): boolean {
+  const isReached = status?.observedGeneration === metadata.generation;
+  const ready = conditionOf(status?.conditions, 'Ready');
+  return isReached && status?.operation === undefined && ready?.status === 'True';
+}
+
+/** @returns undefined when its group does not tell: it has to be asked itself, unless it has no answer at all */
+function servesBy(raft: RaftAnswer | undefined): boolean | 'unknown' | undefined {
+  if (raft === undefined) return 'unknown';
+  const isPart = raft.isAdmitted !== false && raft.leaderId !== undefined;
+  return isPart ? true : undefined;
 }
 
 /** A pod whose labels somebody took away is still there; its StatefulSet cannot make another of that name. */
@@ -116,7 +135,14 @@ async function readUnlabelledPod(
 
 async function readView(
   databases: DatabaseClient,
-  probes: Probes,
+  {
+    probes,
+    isServing,
+  }: {
+    readonly probes: Probes;
+    /** What its group says of it. */
+    readonly isServing: () => Promise<ReturnType<typeof servesBy>>;
+  },
   question: Question,
   pod: Pod | undefined,
 ): Promise<MemberView> {
@@ -124,7 +150,8 @@ async function readView(
   const member = memberOf(pod, question);
   if (member === undefined || spec === undefined || !isReady(pod)) return unknownMember;
   const needs = memberNeeds(pod, spec, cluster.status ?? {});
-  const ready = await probes.isReady(member);
+  const told = await isServing();
+  const ready = told === 'unknown' ? undefined : (told ?? (await probes.isReady(member)));
   const seen = { ...unknownMember, isReady: ready };
   if (password === undefined || ready !== true) return seen;
   if (!(needs.info || needs.backup || needs.mcp || needs.backups)) return seen;
