@@ -118,7 +118,14 @@ function grows(life: Life): void {
 
   it('is installed and passes its test', async () => {
     await must(helm, ['install', ...release]);
-    assert.match(await must(helm, ['test', 'orders', '-n', namespace]), /Phase:\s+Succeeded/);
+    const tested = await must(helm, ['test', 'orders', '-n', namespace, '--logs']);
+    assert.match(tested, /Phase:\s+Succeeded/);
+    // A line of its own for each check, printed by either Helm; and once more, over the pod that stays.
+    assert.match(tested, /^\{"check":"health","passed":true/m);
+    assert.match(
+      await must(helm, ['test', 'orders', '-n', namespace, '--logs']),
+      /"check":"login"/,
+    );
     life.password = await passwordOf(life);
     assert.equal(Buffer.from(life.password, 'base64').toString().length, 32);
     const create = { command: 'create database school' };
@@ -209,6 +216,7 @@ function ends(life: Life): void {
     await must('kubectl', [
       ...['-n', namespace, 'delete', 'pvc,secret', '-l', 'app.kubernetes.io/instance=orders'],
     ]);
+    await must('kubectl', ['-n', namespace, 'delete', 'pod', 'orders-test', '--ignore-not-found']);
     const left = await must('kubectl', [
       ...['-n', namespace, 'get', 'all,pvc,secret,role,rolebinding,networkpolicy', '-o=name'],
     ]);

@@ -29,6 +29,11 @@ it('one replica is standalone: no setting of a group', needed, async () => {
   assert.deepEqual([claim.apiVersion, claim.kind], ['v1', 'PersistentVolumeClaim']);
 });
 
+it('a test that has passed is there for whoever reads its log', needed, async () => {
+  const annotations = pick(await renderWith(), 'Pod', 'orders-test').metadata.annotations;
+  assert.equal(annotations?.['helm.sh/hook-delete-policy'], 'before-hook-creation');
+});
+
 it('more replicas are a group as the contract says', needed, async () => {
   const objects = await renderWith('replicaCount=3');
   const { args, lifecycle } = serverOf(objects);
