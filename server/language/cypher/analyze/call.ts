@@ -30,6 +30,27 @@ export function isAggregate(expr: Expr): boolean {
   );
 }
 
+/** @throws `InvalidNumberOfArguments` unless the aggregate has the value, and the percentile that it may ask for */
+export function requireAggregated(compiler: Compiler, expr: ExprOf<'call'>): void {
+  const count = /^percentile/i.test(expr.name) ? 2 : 1;
+  requireCount(compiler, expr, { min: count, max: count });
+}
+
+function requireCount(
+  compiler: Compiler,
+  { name, args, at }: ExprOf<'call'>,
+  arity: { readonly min: number; readonly max: number },
+): void {
+  if (takes(arity, args.length)) return;
+  const { min, max } = arity;
+  const wanted = max === min ? min : max === Infinity ? `${min} or more` : `${min} to ${max}`;
+  throw compiler.failure(
+    'InvalidNumberOfArguments',
+    at,
+    `'${name}' takes ${wanted} arguments, not ${args.length}`,
+  );
+}
+
 /** Functions whose first argument must be of a kind, where that is known: for the message. */
 const argumentKinds: Readonly<Record<string, readonly [readonly StaticKind[], string]>> = {
   labels: [['node'], 'a node'],
@@ -57,6 +78,12 @@ export function compileCall(
       expr.at,
       `the aggregate '${expr.name}' stands only in WITH and RETURN`,
     );
+  if (expr.isDistinct)
+    throw compiler.failure(
+      'UnexpectedSyntax',
+      expr.at,
+      `DISTINCT stands in aggregates only, not in '${expr.name}'`,
+    );
   const [first] = expr.args;
   const kinds = argumentKinds[name];
   const registered = registeredName(name);
@@ -69,13 +96,7 @@ export function compileCall(
   if (special !== undefined) return special;
   if (found === undefined || registered === undefined)
     return userCall(compiler, expr, value) ?? unknownFunction(compiler, expr);
-  const { min, max } = found.arity;
-  if (!isCountRight)
-    throw compiler.failure(
-      'InvalidNumberOfArguments',
-      expr.at,
-      `'${expr.name}' takes ${max === min ? min : max === Infinity ? `${min} or more` : `${min} to ${max}`} arguments, not ${expr.args.length}`,
-    );
+  requireCount(compiler, expr, found.arity);
   return {
     op: 'Call',
     function: registered,

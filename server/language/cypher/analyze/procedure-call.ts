@@ -285,7 +285,14 @@ function yieldsOf(
 ): readonly YieldItem[] {
   const all = (): readonly YieldItem[] =>
     columns.map((column) => ({ column: column.name, alias: column.name, at, end: at }));
-  if (yields === undefined) return isAlone ? all() : [];
+  if (yields === undefined) {
+    if (isAlone || columns.length === 0) return all();
+    throw compiler.failure(
+      'UndefinedVariable',
+      at,
+      `a call of '${name}' inside of a query names by YIELD what it wants of: ${columns.map((column) => column.name).join(', ')}`,
+    );
+  }
   if (yields !== 'all') return yields;
   if (isAlone) return all();
   throw compiler.failure(

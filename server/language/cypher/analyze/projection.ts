@@ -8,7 +8,7 @@ import type {
   ReturnItem,
   SortItem,
 } from '../ast.ts';
-import { isAggregate } from './call.ts';
+import { isAggregate, requireAggregated } from './call.ts';
 import type { Compiler, QueryColumn, Substitution } from './compiler.ts';
 import { hiddenBindings, isHidden } from './load-csv.ts';
 import { type Binding, type BindingKind, type Scope, withBindings } from './scope.ts';
@@ -363,6 +363,7 @@ class Grouping {
   }
 
   #aggregate(expr: ExprOf<'call'>): Expression {
+    requireAggregated(this.#compiler, expr);
     for (const arg of expr.args) {
       for (const part of partsOf(arg)) {
         if (isAggregate(part))

@@ -16,7 +16,7 @@ import { withJoinedUpdates } from './joined-updates.ts';
 import { plainLabels } from './labels.ts';
 import { compileParts, entriesOf, partsOfPath, pathOf } from './pattern.ts';
 import { type Binding, type Scope, slotsOfScope, withBindings } from './scope.ts';
-import { staticKind } from './static-kind.ts';
+import { requireKind } from './static-kind.ts';
 
 /** CREATE, MERGE, SET, REMOVE, DELETE as plans over their input (cypher.md 3). */
 
@@ -445,13 +445,13 @@ export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, ro
   for (const value of clause.targets) {
     if (value.kind === 'hasLabels')
       throw compiler.failure('InvalidDelete', value.at, 'labels are removed by REMOVE');
-    const kind = staticKind(value, row.scope);
-    if (!['any', 'null', 'node', 'relationship', 'path', 'list'].includes(kind))
-      throw compiler.failure(
-        'InvalidArgumentType',
-        value.at,
-        `expected a node, relationship or path, not a ${kind}`,
-      );
+    requireKind(
+      compiler,
+      value,
+      row.scope,
+      ['node', 'relationship', 'path', 'list'],
+      'a node, relationship or path',
+    );
   }
   const values = clause.targets.map((value) => compiler.expression(value, row.scope));
   const [only] = values;

@@ -10,6 +10,7 @@ import type {
   QuantifierKind,
 } from '../ast.ts';
 import { notSupported } from '../failures.ts';
+import type { TokenKind } from '../lexer.ts';
 import { isPatternAhead } from './look-ahead.ts';
 import { LoopSite } from './loops.ts';
 import type { Parser } from './parser.ts';
@@ -78,7 +79,9 @@ function word(parser: Parser): Expression {
   const upper = parser.word();
   const next = parser.peek(1);
   const literal = literalWords.get(upper);
-  if (literal !== undefined && next !== '(' && !(next === '.' && parser.atName(2))) {
+  // The words for numbers are names of variables, too: `inf.start`.
+  const isNamed = next === '.' && parser.atName(2) && typeof literal === 'number';
+  if (literal !== undefined && next !== '(' && !isNamed) {
     parser.advance();
     return { kind: 'literal', value: literal, at, end: parser.lastEnd };
   }
@@ -153,6 +156,9 @@ function call(parser: Parser, name: string, at: number): Expression {
 }
 
 /** `trim([BOTH | LEADING | TRAILING] [characters] FROM text)` besides the plain call. */
+/** After FROM: it is no variable then. */
+const startsText: ReadonlySet<TokenKind> = new Set(['string', 'word', 'quoted', 'parameter']);
+
 function trim(parser: Parser): Expression {
   const at = parser.start;
   const name = parser.name();
@@ -170,6 +176,10 @@ function trim(parser: Parser): Expression {
   }
   const before = parser.index;
   parser.expect('(');
+  if (parser.atWords('FROM') && startsText.has(parser.peek(1))) {
+    parser.advance();
+    return trimCall(parser, 'BOTH', [parser.grammar.expression(parser)], at);
+  }
   const first = parser.at(')') ? undefined : parser.grammar.expression(parser);
   if (first !== undefined && parser.acceptWords('FROM'))
     return trimCall(parser, 'BOTH', [parser.grammar.expression(parser), first], at);
