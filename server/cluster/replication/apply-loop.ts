@@ -13,7 +13,7 @@ export interface ApplyLoopOptions {
   readonly port: Pick<ConsensusPort, 'deliver' | 'compactTo'>;
   readonly server: ServerEntries;
   /** The database, opened when it is not; undefined: it is no member, and its entries are passed over. */
-  readonly seatOf: (uuid: string) => Promise<DatabaseSeat | undefined>;
+  readonly seatOf: (uuid: string) => DatabaseSeat | undefined | Promise<DatabaseSeat | undefined>;
   /** Who waits for an entry (`GroupCommit.committed`). */
   readonly committed: (entry: Entry) => Proposal | undefined;
   /** A mark for `verify`: the database has applied exactly what came before. Undefined: there is no copy of it here yet. */
@@ -236,13 +236,16 @@ export class ApplyLoop {
         await this.#finish(step);
         step = new Step();
         await this.#applyAlone(entry, decoded);
-      } else await this.#addTo(step, entry, decoded);
+        continue;
+      }
+      const seat = this.#options.seatOf(decoded.database ?? '');
+      // Most often it is open, and a turn for each entry would cost as much as its apply.
+      this.#addTo(step, entry, decoded, seat instanceof Promise ? await seat : seat);
     }
     await this.#finish(step);
   }
 
-  async #addTo(step: Step, entry: Entry, decoded: ClusterEntry): Promise<void> {
-    const seat = await this.#options.seatOf(decoded.database ?? '');
+  #addTo(step: Step, entry: Entry, decoded: ClusterEntry, seat: DatabaseSeat | undefined): void {
     const proposal = this.#options.committed(entry);
     if (proposal !== undefined) step.proposals.push({ proposal, seat });
     const own = proposal !== undefined && proposal.options.seat === seat ? proposal : undefined;

@@ -22,8 +22,18 @@ export interface SeatEntry {
   readonly own?: { readonly writer: BulkWriter | undefined } | undefined;
 }
 
+/** An entry as the engine takes it. */
+interface Prepared {
+  readonly entry: LogEntry;
+  /** No other entry is in its commit. */
+  readonly isAlone: boolean;
+  /** Of a row run: how it is applied. */
+  readonly bulk: ((entries: readonly LogEntry[]) => Promise<void>) | undefined;
+}
+
 /** Name in `meta` of the hash over everything that was applied; equal on all servers with the same applied index. */
 export const chainName = 'chain';
+const chainBytes = 32;
 
 const busyRetryMs = 500;
 
@@ -138,7 +148,7 @@ export class DatabaseSeat {
       txId = decoded.txId;
       const position = { index, term: entry.term, txId };
       try {
-        const next = await this.#prepare(decoded, position, own);
+        const next = this.#prepare(decoded, position, own);
         if (next.isAlone) await flush();
         const { bulk } = next;
         if (bulk !== undefined) await this.#loads.during(() => this.#carryOut([next.entry], bulk));
@@ -153,22 +163,17 @@ export class DatabaseSeat {
     await flush();
   }
 
-  async #prepare(
+  #prepare(
     { kind, body }: ClusterEntry,
     position: LogEntry['position'],
     own: SeatEntry['own'],
-  ): Promise<{
-    readonly entry: LogEntry;
-    readonly isAlone: boolean;
-    readonly bulk?: (entries: readonly LogEntry[]) => Promise<void>;
-  }> {
+  ): Prepared {
     const chain: RowOperation = { op: 'meta', name: chainName, value: this.#nextChain(body) };
     if (kind !== entryKind.rows) {
-      const { operations, bases } = decodeTransaction(body, position);
-      const isAlone = operations.some(({ op }) => op === 'schema');
-      if (isAlone) requireKnownSchemas(operations);
-      const entry = { position, operations: [...operations, chain], ...(bases && { bases }) };
-      return { entry, isAlone };
+      const entry = decodeTransaction(body, position, chain);
+      const isAlone = entry.operations.some(({ op }) => op === 'schema');
+      if (isAlone) requireKnownSchemas(entry.operations);
+      return { entry, isAlone, bulk: undefined };
     }
     const { run, operations } = decodeRows(body);
     // A flush takes what the writer holds, also one that does not succeed.
@@ -190,7 +195,7 @@ export class DatabaseSeat {
   #nextChain(body: Uint8Array): Uint8Array {
     if (this.#chain === undefined) {
       using stored = this.engine.snapshot();
-      this.#chain = stored.meta(chainName)?.slice() ?? new Uint8Array(32);
+      this.#chain = stored.meta(chainName)?.slice() ?? new Uint8Array(chainBytes);
     }
     this.#chain = chained(this.#chain, body);
     return this.#chain;
@@ -202,7 +207,10 @@ export class DatabaseSeat {
   ): Promise<void> {
     let isApplied = false;
     try {
-      for (const entry of entries) await this.#database?.applying(entry);
+      for (const entry of entries) {
+        const pending = this.#database?.applying(entry);
+        if (pending !== undefined) await pending;
+      }
       await this.#patiently(() => apply(entries));
       isApplied = true;
     } catch (error) {
@@ -255,10 +263,13 @@ function requireKnownSchemas(operations: readonly RowOperation[]): void {
 
 /** Below it a copy is less work than a hash in steps. */
 const copiedMax = 4096;
+const copy = Buffer.alloc(chainBytes + copiedMax);
 
 function chained(chain: Uint8Array, body: Uint8Array): Uint8Array {
   if (body.length > copiedMax) return createHash('sha256').update(chain).update(body).digest();
-  return hash('sha256', Buffer.concat([chain, body]), 'buffer');
+  copy.set(chain);
+  copy.set(body, chainBytes);
+  return hash('sha256', copy.subarray(0, chainBytes + body.length), 'buffer');
 }
 
 function reasonOf(error: unknown): string {

@@ -18,7 +18,7 @@ import { type GroupCommitBounds, GroupCommit } from './group-commit.ts';
 import { forceStepDown } from './forced-step-down.ts';
 import { RaftReplicator } from './raft-replicator.ts';
 import { LoadTime } from './load-time.ts';
-import type { ServerEntries } from './server-entries.ts';
+import type { MemberDatabase, ServerEntries } from './server-entries.ts';
 import { WholeQuorum } from './whole-quorum.ts';
 import type { ServerProposer } from './server-proposer.ts';
 
@@ -184,11 +184,14 @@ export class ClusterReplication implements Replication, ServerProposer {
     };
   }
 
-  async #seatOf(uuid: string): Promise<DatabaseSeat | undefined> {
+  #seatOf(uuid: string): DatabaseSeat | undefined | Promise<DatabaseSeat | undefined> {
     const seat = this.#seats.get(uuid);
     if (seat?.isOpen === true) return seat;
     const member = this.#options.server.member(uuid);
-    if (member === undefined) return undefined;
+    return member === undefined ? undefined : this.#openedSeat(member);
+  }
+
+  async #openedSeat(member: MemberDatabase): Promise<DatabaseSeat | undefined> {
     try {
       await this.#options.openForApply(member.name);
     } catch (error) {
@@ -197,7 +200,7 @@ export class ClusterReplication implements Replication, ServerProposer {
         reason: error instanceof Error ? error.message : String(error),
       });
     }
-    return this.#seats.get(uuid);
+    return this.#seats.get(member.uuid);
   }
 
   // --- leadership

@@ -53,8 +53,14 @@ function unitOf(index: number, key: Uint8Array): Uint8Array {
   return unit;
 }
 
-export function decodeTransaction(body: Uint8Array, position: LogEntry['position']): LogEntry {
+/** @param last an operation behind those of the body */
+export function decodeTransaction(
+  body: Uint8Array,
+  position: LogEntry['position'],
+  last?: RowOperation,
+): LogEntry {
   const { operations, bases } = decodeWriteSet(body);
+  if (last !== undefined) operations.push(last);
   return { position, operations, bases };
 }
 

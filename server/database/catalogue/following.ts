@@ -34,7 +34,13 @@ export class FollowedEntries implements FollowingDatabase {
   }
 
   /** An index that becomes READY is filled here before anybody uses it. */
-  async applying(entry: LogEntry): Promise<void> {
+  applying(entry: LogEntry): Promise<void> | undefined {
+    for (const { op } of entry.operations) if (op === 'schema') return this.#filled(entry);
+    this.#parts.state.applying(entry);
+    return undefined;
+  }
+
+  async #filled(entry: LogEntry): Promise<void> {
     const { state } = this.#parts;
     for (const operation of entry.operations) {
       if (operation.op === 'schema') await state.fillReady(decodeCatalog(operation.document));

@@ -23,7 +23,7 @@ export interface ReplicatedLog {
 /** What an open database does about entries that it may not have written itself. */
 export interface FollowingDatabase {
   /** An entry is about to be applied; one with a schema alone. */
-  applying(entry: LogEntry): Promise<void> | void;
+  applying(entry: LogEntry): Promise<void> | undefined;
   /** It is visible, or was refused. */
   applied(entry: LogEntry, isApplied: boolean): void;
   /** This server leads and has applied all that came before: from here on it may write. */

@@ -58,6 +58,11 @@ export interface EncodedWriteSet {
   readonly guards: readonly EncodedGuard[];
 }
 
+/** Its lists are nobody else's. */
+export interface DecodedWriteSet extends EncodedWriteSet {
+  readonly operations: RowOperation[];
+}
+
 const op = {
   putRow: 1,
   patchCells: 2,
@@ -277,7 +282,7 @@ function writeData(
  * Reads what `encodeWriteSet` wrote. Bodies are views of `bytes`.
  * @throws DatabaseError `CorruptedRecord` for another format version, an unknown operation or a length beyond the end
  */
-export function decodeWriteSet(bytes: Uint8Array): EncodedWriteSet {
+export function decodeWriteSet(bytes: Uint8Array): DecodedWriteSet {
   const view = viewOf(bytes);
   if (bytes.length < headerSize || bytes[0] !== formatVersion) {
     throw damaged(`format version ${bytes[0]}`);
@@ -323,10 +328,10 @@ function guardMode(code: number): EncodedGuard['mode'] {
 }
 
 function readOperation(code: number, rid: Rid, body: Uint8Array): RowOperation {
+  // The one that is most frequent has nothing to be looked up.
+  if (code === op.putRow) return { op: 'put-row', rid, row: body };
   const view = viewOf(body);
   switch (code) {
-    case op.putRow:
-      return { op: 'put-row', rid, row: body };
     case op.patchCells:
       return { op: 'patch-cells', rid, patch: body };
     case op.deleteRow:
