@@ -99,6 +99,8 @@ export class WorkerConsensus implements ConsensusPort {
     this.#listeners = listeners;
     worker.on('message', (messages: readonly FromWorker[]) => {
       for (const message of messages) this.#take(message);
+      // Behind all of them: what came together is applied together.
+      void this.#applyAll();
     });
     this.#outbox = new Outbox<ToWorker>(
       (messages, transferred) => worker.postMessage(messages, transferred),
@@ -220,7 +222,6 @@ export class WorkerConsensus implements ConsensusPort {
         return;
       case 'apply':
         this.#applies.push(new EntryReader(message.entries));
-        void this.#applyAll();
         return;
       case 'install':
         this.#install(message.offer).then(

@@ -123,6 +123,10 @@ export class RaftNode {
   }
 
   /** This and what follows are cheaper than `status`. */
+  get role(): SoftState['role'] {
+    return this.#state.role;
+  }
+
   get conf(): ConfState {
     return this.#state.conf;
   }

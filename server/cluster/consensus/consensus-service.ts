@@ -1,7 +1,7 @@
 import type { Cancel, Runtime } from '#core/runtime.ts';
 import { membersOf } from '#raft/membership.ts';
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { Entry, Index, PeerId } from '#raft/vocabulary.ts';
+import type { Index, PeerId } from '#raft/vocabulary.ts';
 import type {
   ConsensusStatus,
   MembershipChange,
@@ -11,7 +11,7 @@ import type {
 } from '../consensus-port.ts';
 import { LogStore } from '../log-store/log-store.ts';
 import type { Outbox } from '../outbox.ts';
-import { packEntries, unpackEntries } from '../packed-entries.ts';
+import { unpackEntries } from '../packed-entries.ts';
 import type { Envelope } from '../transport/envelope.ts';
 import { NotSent, type UnaryName } from '../transport/peer-channel.ts';
 import type { PeerAllowlist } from '../transport/peer-allowlist.ts';
@@ -23,6 +23,7 @@ import { Doorkeeper, refusalAtStart } from './doorkeeper.ts';
 import { Driver } from './driver.ts';
 import { findGroup, formationOf, type Hello, helloOf, identityIn, ownMember } from './formation.ts';
 import type { Formation } from './formation-vote.ts';
+import { HeldEntries } from './held-entries.ts';
 import { bestTarget } from './lead-targets.ts';
 import { LeaderWatch } from './leader-watch.ts';
 import { LogHealth, spaceAt, tellOfLog } from './log-health.ts';
@@ -68,6 +69,7 @@ export class ConsensusService {
   #published = '';
   #activeFeatures: readonly string[] = [];
   readonly #removed: RemovedMembers;
+  readonly #held: HeldEntries;
   readonly #role: OwnRole;
   #stopCheck: Cancel = () => {};
 
@@ -177,6 +179,7 @@ export class ConsensusService {
       ask: (id) => this.#askHello(id),
       report: (text) => outbox.post({ kind: 'log', level: 'error', text }),
     });
+    this.#held = new HeldEntries(outbox, runtime, () => this.#driver?.isLeader === true);
     this.#removed = new RemovedMembers(options.self, (id) => this.#cutOff(id));
     this.#allowlist = allowlistOf(options, {
       runtime,
@@ -260,7 +263,7 @@ export class ConsensusService {
           runtime: this.#runtime,
           store: this.#store,
           peers: this.#peers,
-          apply: (entries) => this.#apply(entries),
+          apply: (entries) => this.#held.take(entries),
           install: (snapshot, from) => this.#install(snapshot, from),
           changed: () => this.#publish(),
           logFailed: (error) => this.#logFailed(error),
@@ -279,11 +282,6 @@ export class ConsensusService {
     } catch (error) {
       this.#broken(error);
     }
-  }
-
-  #apply(entries: readonly Entry[]): void {
-    const packed = packEntries(entries);
-    this.#outbox.post({ kind: 'apply', entries: packed }, [packed.buffer]);
   }
 
   async #find(): Promise<Formation | undefined> {
@@ -397,6 +395,7 @@ export class ConsensusService {
         this.#watch.tune(message.live);
         return;
       default:
+        if (message.kind === 'read-index') this.#held.hasten();
         void this.#handleLong(message);
     }
   }
@@ -443,6 +442,7 @@ export class ConsensusService {
   }
 
   #install({ index, term, body }: SnapshotMeta, from: PeerId): Promise<void> {
+    this.#held.flush();
     this.#outbox.post({ kind: 'install', offer: { index, term, from, body } });
     return new Promise((resolve, reject) => {
       this.#installed = (error) => {
@@ -587,6 +587,7 @@ export class ConsensusService {
       await this.transfer(undefined, handOverMs);
     this.#raftState = 'CLOSING';
     this.#stopCheck();
+    this.#held.close();
     this.#watch.close();
     this.#allowlist?.close();
     await this.#driver?.writeCommit();

@@ -90,6 +90,10 @@ export class Driver {
     return this.#node.status();
   }
 
+  get isLeader(): boolean {
+    return this.#node.role === 'leader';
+  }
+
   get isApplyingMuch(): boolean {
     return this.#applies.some(({ isLarge }) => isLarge);
   }
