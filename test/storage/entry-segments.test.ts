@@ -2,23 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { open } from 'lmdb';
-import type { StoredRecord } from '#core/value/record.ts';
-import { type IndexId, type LogIndex, makeRid } from '#core/value/rid.ts';
+import { type LogIndex, makeRid } from '#core/value/rid.ts';
 import { PendingEntries } from '#storage/checkpoint/pending-entries.ts';
-import type { EntryChanges, IndexDeriver, StorageSnapshot } from '#storage/engine.ts';
+import type { StorageSnapshot } from '#storage/engine.ts';
 import { EntryFolds } from '#storage/commit/entry-folds.ts';
 import { chunkedComponents } from '#storage/format/entry-chunk.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import { ChangeMerge } from '#storage/read/change-merge.ts';
-import {
-  Log,
-  openEngine,
-  person,
-  personType,
-  put,
-  temporaryDirectory,
-  turnTimers,
-} from './engine-fixture.ts';
+import { deriver, entriesOf, filler, plain, words } from './chunked-fixture.ts';
+import { Log, openEngine, person, put, temporaryDirectory, turnTimers } from './engine-fixture.ts';
 
 // What stands beside the chunks of an index: changes in the overlay, segments of checkpoints, and how these go into chunks while
 // commits go on.
@@ -69,31 +61,6 @@ test('changes of an index are read in order, the newest of each entry, as far as
     { numRuns: 300 },
   );
 });
-
-const words = { id: 7 as IndexId, isUnique: false, isBuilding: false, isChunked: true };
-const plain = { id: 8 as IndexId, isUnique: false, isBuilding: false };
-
-const deriver: IndexDeriver = {
-  schemaChanged() {},
-  isIndexed: (type) => type === personType,
-  derive(before: StoredRecord | undefined, after: StoredRecord | undefined, changes: EntryChanges) {
-    const keys = (record: StoredRecord) =>
-      String(record.get('text'))
-        .split(' ')
-        .map((word) => Buffer.from(`\x02${word}\0`));
-    for (const target of [words, plain]) {
-      if (before) for (const key of keys(before)) changes.remove(target, key, before.rid);
-      if (after) for (const key of keys(after)) changes.add(target, key, after.rid);
-    }
-  },
-};
-
-function entriesOf(snapshot: StorageSnapshot, index: IndexId): string[] {
-  const cursor = snapshot.entries(index, Uint8Array.of(0), Uint8Array.of(0xff), 'ascending');
-  const found: string[] = [];
-  while (cursor.next()) found.push(`${Buffer.from(cursor.key).toString('latin1')}/${cursor.rid}`);
-  return found;
-}
 
 /** Chunks, and the segments beside them, as the closed files hold them. */
 async function storedParts(directory: string): Promise<{ chunks: number; segments: Set<number> }> {
@@ -192,9 +159,6 @@ test('small segments are taken into the next ones, so that there are few', async
   assert.equal(chunks, 0);
   assert.ok(segments.size >= 1 && segments.size <= 8, `${segments.size} segments`);
 });
-
-/** Makes the rows of a commit too large for the log, so that it goes to LMDB and lays chunks itself. */
-const filler = 'x'.repeat(3_000);
 
 test('an index is compacted while others commit: what comes amid it stays, in chunks or beside them', async (context) => {
   const engine = openEngine(temporaryDirectory(context), { deriver, foldedMin: 24_000 });

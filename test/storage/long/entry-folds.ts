@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StoredRecord } from '#core/value/record.ts';
-import type { IndexId, LogIndex } from '#core/value/rid.ts';
-import type { EntryChanges, IndexDeriver, StorageSnapshot } from '#storage/engine.ts';
+import type { LogIndex } from '#core/value/rid.ts';
+import type { StorageSnapshot } from '#storage/engine.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import type { LmdbEngineOptions } from '#storage/lmdb-options.ts';
 
@@ -14,39 +13,13 @@ import type { LmdbEngineOptions } from '#storage/lmdb-options.ts';
 // chunks of an index. Whatever is under way, the index in chunks has what one without them has, and both engines have the same.
 
 await import('../../crash/attack/low-bounds.ts');
-const { openEngine, person, personType, put } = await import('../engine-fixture.ts');
+const { openEngine, person, put } = await import('../engine-fixture.ts');
+const { deriver, entriesOf, filler, plain, words } = await import('../chunked-fixture.ts');
 
 const seedFirst = Number(process.env['SEED'] ?? 1);
 const seedCount = 8;
 const stepCount = 150;
 const personCount = 900;
-
-const words = { id: 7 as IndexId, isUnique: false, isBuilding: false, isChunked: true };
-const plain = { id: 8 as IndexId, isUnique: false, isBuilding: false };
-/** Makes the rows of a commit too large for the log: it lays chunks itself. */
-const filler = 'x'.repeat(3_000);
-
-const deriver: IndexDeriver = {
-  schemaChanged() {},
-  isIndexed: (type) => type === personType,
-  derive(before: StoredRecord | undefined, after: StoredRecord | undefined, changes: EntryChanges) {
-    const keys = (record: StoredRecord) =>
-      [...new Set(String(record.get('text')).split(' '))].map((word) =>
-        Buffer.from(`\x02${word}\0`),
-      );
-    for (const target of [words, plain]) {
-      if (before) for (const key of keys(before)) changes.remove(target, key, before.rid);
-      if (after) for (const key of keys(after)) changes.add(target, key, after.rid);
-    }
-  },
-};
-
-function entriesOf(snapshot: StorageSnapshot, index: IndexId): string[] {
-  const cursor = snapshot.entries(index, Uint8Array.of(0), Uint8Array.of(0xff), 'ascending');
-  const found: string[] = [];
-  while (cursor.next()) found.push(`${Buffer.from(cursor.key).toString('latin1')}/${cursor.rid}`);
-  return found;
-}
 
 function requireEqual(engine: LmdbEngine, what: string): string[] {
   using snapshot = engine.snapshot();
