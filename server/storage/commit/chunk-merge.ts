@@ -1,6 +1,7 @@
 import type { IndexId } from '#core/value/rid.ts';
 import type { GroupedPart } from '../bulk/grouped-run.ts';
 import { removal } from '../checkpoint/write-batch.ts';
+import { corrupted } from '../format/checksum.ts';
 import {
   compareBytes,
   componentsMax,
@@ -11,7 +12,7 @@ import { type EntrySegment, segmentByte } from '../format/entry-segments.ts';
 import { IxKey } from '../format/sub-databases.ts';
 import { ChangeMerge } from '../read/change-merge.ts';
 import { chunkBody, segmentChanges, SingleChanges } from '../read/changes-beside.ts';
-import { ChunkKeys } from '../read/chunk-keys.ts';
+import { ChunkKeys, describeEntries } from '../read/chunk-keys.ts';
 import { dropSegments, type EntryWriting, putChunk } from './segment-writes.ts';
 
 export interface MergedRuns {
@@ -93,12 +94,17 @@ function* mergeChunks(
   let seen = 0;
   let last: Uint8Array | undefined;
   keys.seek(from);
+  if (isWhole) keys.requireBegin();
   for (;;) {
     const head = changes.bytes?.subarray(changes.start, changes.end);
     if (head === undefined && !(isWhole && keys.current !== undefined)) break;
     if (chunkCount >= chunkMax || changes.count >= changeMax) {
       writer.finish();
-      return firstOf(head, isWhole ? keys.current : undefined)?.slice();
+      const next = firstOf(head, isWhole ? keys.current : undefined)?.slice();
+      // Or who goes on from there would come here again, for ever.
+      if (next !== undefined && compare(next, from) <= 0)
+        throw corrupted(describeEntries(index, next));
+      return next;
     }
     if (!isWhole && head !== undefined) {
       keys.advanceTo(head);
@@ -108,6 +114,7 @@ function* mergeChunks(
     const { current, following } = keys;
     let hasEntry = false;
     if (current !== undefined) {
+      if (isWhole && following === undefined) keys.requireEnd(current);
       chunk.open(chunkBody(reader, index, current));
       writes.push(removal(subs.ft, ixKey(index, current)));
       hasEntry = chunk.next();
@@ -143,7 +150,11 @@ function* mergeChunks(
 
 function firstOf(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
   if (a === undefined || b === undefined) return a ?? b;
-  return compareBytes(a, 0, a.length, b, 0, b.length) < 0 ? a : b;
+  return compare(a, b) < 0 ? a : b;
+}
+
+function compare(a: Uint8Array, b: Uint8Array): number {
+  return compareBytes(a, 0, a.length, b, 0, b.length);
 }
 
 function ixKey(index: IndexId, components: Uint8Array): IxKey {

@@ -270,8 +270,8 @@ export function lastKeyOf(store: Store, { root, sink }: SubDatabases): Uint8Arra
   }
 }
 
-const belowAll = new BytesKey(new Uint8Array(1));
-const aboveAll = new BytesKey(new Uint8Array(32).fill(255));
+export const belowAll = new BytesKey(new Uint8Array(1));
+export const aboveAll = new BytesKey(new Uint8Array(32).fill(255));
 
 /** Opens the environment with all of its sub-databases; makes them when the directory is empty. */
 export function openSubDatabases(options: OpenOptions): SubDatabases {

@@ -1,10 +1,11 @@
 import type { IndexId } from '#core/value/rid.ts';
 import type { ComponentRange } from '../checkpoint/entry-block.ts';
+import { corrupted } from '../format/checksum.ts';
 import { compareBytes, componentsMax, EntryChunkReader, groupEnd } from '../format/entry-chunk.ts';
 import { type EntrySegment, segmentPrefix } from '../format/entry-segments.ts';
 import { IxKey } from '../format/sub-databases.ts';
 import { ChangeMerge, type ChangeSource, prefixOf } from './change-merge.ts';
-import { ChunkKeys, withPrefix } from './chunk-keys.ts';
+import { ChunkKeys, describeEntries, withPrefix } from './chunk-keys.ts';
 import { LmdbEntryCursor } from './entry-cursor.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 
@@ -157,7 +158,7 @@ export class SingleChanges implements ChangeSource {
 
 /**
  * @param prefix of a segment
- * @throws DatabaseError `CorruptedRecord` for a damaged one
+ * @throws DatabaseError `CorruptedRecord` for a damaged one, or one that is not found
  */
 export function chunkBody(
   reader: PinnedReader,
@@ -168,14 +169,10 @@ export function chunkBody(
   const key = new IxKey();
   key.index = index;
   key.components = withPrefix(prefix, first);
-  const isThere = reader.findChecked(reader.subs.ft, key, () => describeEntries(index, first));
-  return isThere ? reader.window.body() : new Uint8Array(0);
-}
-
-function describeEntries(index: IndexId, first: Uint8Array): string {
-  const end = first.indexOf(0, 1);
-  const text = Buffer.from(first.subarray(1, end)).toString();
-  return `a chunk of entries of index ${index}, from '${text}' on (REBUILD INDEX makes them anew)`;
+  // Its key was found by a walk; a search that does not find it is led astray by a damaged one.
+  if (!reader.findChecked(reader.subs.ft, key, () => describeEntries(index, first)))
+    throw corrupted(describeEntries(index, first));
+  return reader.window.body();
 }
 
 /** Whether an entry is there. */
