@@ -56,29 +56,40 @@ export interface SnapshotMeta {
   readonly body: Uint8Array;
 }
 
-const nothing = {
-  term: 0,
-  index: 0,
-  logTerm: 0,
-  commit: 0,
-  reject: false,
-  rejectHint: 0,
-  hintTerm: 0,
-  entries: [],
-  context: 0,
-  transfer: false,
-  emptyLog: false,
-  condition: 'none',
-  snapshot: undefined,
-} as const;
+export type MessageFields = Partial<Omit<Message, 'type' | 'from' | 'to'>>;
 
+const nothing: MessageFields = {};
+const noEntries: readonly Entry[] = [];
+
+/**
+ * Field by field: copies of several objects into one cost several times as much, and messages are made with every append.
+ * @param term when the fields name none
+ */
 export function messageOf(
   type: MessageType,
   from: PeerId,
   to: PeerId,
-  fields: Partial<Omit<Message, 'type' | 'from' | 'to'>> = {},
+  fields: MessageFields = nothing,
+  term: Term = 0,
 ): Message {
-  return { ...nothing, ...fields, type, from, to };
+  return {
+    term: fields.term ?? term,
+    index: fields.index ?? 0,
+    logTerm: fields.logTerm ?? 0,
+    commit: fields.commit ?? 0,
+    reject: fields.reject ?? false,
+    rejectHint: fields.rejectHint ?? 0,
+    hintTerm: fields.hintTerm ?? 0,
+    entries: fields.entries ?? noEntries,
+    context: fields.context ?? 0,
+    transfer: fields.transfer ?? false,
+    emptyLog: fields.emptyLog ?? false,
+    condition: fields.condition ?? 'none',
+    snapshot: fields.snapshot,
+    type,
+    from,
+    to,
+  };
 }
 
 /** These are answers that rest on what the disk has: they wait for it (ha.md 2.3 rule 3). */

@@ -65,6 +65,8 @@ export interface MemberProgress {
   readonly isCounted: boolean;
 }
 
+const none: readonly Index[] = [];
+
 export type ConfProposal = 'ok' | DropReason | 'pending' | { readonly refused: string };
 
 /**
@@ -424,7 +426,7 @@ export class RaftNode {
     this.#told = { role: state.role, leader: state.leader };
     for (const { type } of state.sends)
       assert(!waitsForDisk(type), 'I11: an answer waits for the disk it rests on');
-    const load = [...state.wanted].sort((a, b) => a - b);
+    const load = state.wanted.size === 0 ? none : [...state.wanted].sort((a, b) => a - b);
     state.wanted.clear();
     return {
       send: state.sends.splice(0),

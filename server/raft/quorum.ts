@@ -16,10 +16,23 @@ export function quorumIndex(
   let lowest = Number.POSITIVE_INFINITY;
   for (const ids of sets) {
     if (ids.length === 0) continue;
-    const reached = ids.map(indexOf).sort((a, b) => b - a);
-    lowest = Math.min(lowest, reached[Math.floor(ids.length / 2)] ?? 0);
+    lowest = Math.min(lowest, reachedByMajority(ids, indexOf));
   }
   return lowest === Number.POSITIVE_INFINITY ? 0 : lowest;
+}
+
+/** Without a sorted copy: sets are small, and it is asked with every answer of a follower. */
+function reachedByMajority(ids: readonly PeerId[], indexOf: (id: PeerId) => Index): Index {
+  const majority = Math.floor(ids.length / 2) + 1;
+  let best = 0;
+  for (const id of ids) {
+    const index = indexOf(id);
+    if (index <= best) continue;
+    let count = 0;
+    for (const other of ids) if (indexOf(other) >= index) count += 1;
+    if (count >= majority) best = index;
+  }
+  return best;
 }
 
 export type VoteResult = 'won' | 'lost' | 'pending';

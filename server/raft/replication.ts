@@ -160,7 +160,8 @@ function unaware(state: RaftState): readonly PeerId[] {
 }
 
 export function isCommitUntold(state: RaftState): boolean {
-  if (state.role !== 'leader') return false;
+  // Of entries on their way the commit has to be told anyway.
+  if (state.role !== 'leader' || state.log.commit < state.log.lastIndex) return false;
   for (const [id, peer] of state.progress)
     if (id !== state.self && !peer.waits && peer.sentCommit < state.log.commit) return true;
   return false;

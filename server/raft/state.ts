@@ -1,7 +1,13 @@
 import { assert } from '#core/assert.ts';
 import { RaftLog } from './log.ts';
 import { changed, type ConfChange, decodeConfChange, isJoint, membersOf } from './membership.ts';
-import { type Message, messageOf, type MessageType, waitsForDisk } from './message.ts';
+import {
+  type Message,
+  type MessageFields,
+  messageOf,
+  type MessageType,
+  waitsForDisk,
+} from './message.ts';
 import type { RaftOptions } from './options.ts';
 import { Progress } from './progress.ts';
 import { voterSets } from './quorum.ts';
@@ -120,12 +126,8 @@ export class RaftState {
   }
 
   /** Now, or once the disk has what it rests on. */
-  send(
-    type: MessageType,
-    to: PeerId,
-    fields: Partial<Omit<Message, 'type' | 'from' | 'to'>>,
-  ): void {
-    const message = messageOf(type, this.self, to, { term: this.term, ...fields });
+  send(type: MessageType, to: PeerId, fields: MessageFields): void {
+    const message = messageOf(type, this.self, to, fields, this.term);
     if (waitsForDisk(type)) this.afterwards.push(message);
     else this.sends.push(message);
   }

@@ -52,6 +52,7 @@ export class Peers {
 
   /** @returns those that were dropped */
   send(messages: readonly Message[]): readonly Message[] {
+    if (messages.length === 0) return messages;
     const byPeer = new Map<PeerId, Message[]>();
     for (const message of messages) {
       const list = byPeer.get(message.to);

@@ -63,8 +63,8 @@ export type FromWorker =
   | { readonly kind: 'ping' }
   | { readonly kind: 'broken'; readonly message: string };
 
-/** What nobody waits for takes at most so long to cross the border. */
-export const outboxDelayMs = 10;
+/** What nobody waits for takes at most so long to cross the border: the timer wakes a thread, also when all went along with others. */
+export const outboxDelayMs = 50;
 
 /** One entry of the server list, as far as consensus needs it. */
 export interface DeclaredMember {

@@ -105,8 +105,8 @@ export function writeRecord(
   target.writeUInt8(type, at + 4);
   target.writeUInt8(kinds.indexOf(kind) | (isFlushedBefore ? flushedBefore : 0), at + 5);
   target.writeUInt16LE(chain & 0xffff, at + 6);
-  target.writeBigUInt64LE(BigInt(index), at + 8);
-  target.writeBigUInt64LE(BigInt(term), at + 16);
+  writeU64(target, at + 8, index);
+  writeU64(target, at + 16, term);
   const headerCrc = crc32(target.subarray(at, at + 24), seed);
   target.writeUInt32LE(headerCrc, at + 24);
   const dataCrc = crc32(payload, headerCrc);
@@ -114,6 +114,12 @@ export function writeRecord(
   target.set(payload, at + recordHeaderBytes);
   target.fill(0, at + recordHeaderBytes + payload.length, at + recordBytes(payload.length));
   return dataCrc;
+}
+
+/** A whole number below 2^53, without the objects that bigints are. */
+function writeU64(target: Buffer, at: number, value: number): void {
+  target.writeUInt32LE(value % 2 ** 32, at);
+  target.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
 }
 
 export interface ReadRecord extends LogRecord {

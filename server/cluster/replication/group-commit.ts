@@ -223,13 +223,13 @@ export class GroupCommit {
     let left = batch.length;
     this.batchSizes.observe(left);
     this.#batchesInFlight += 1;
-    for (const proposal of batch)
-      proposal.onDone = () => {
-        left -= 1;
-        if (left > 0) return;
-        this.#batchesInFlight -= 1;
-        this.#schedule();
-      };
+    const onDone = () => {
+      left -= 1;
+      if (left > 0) return;
+      this.#batchesInFlight -= 1;
+      this.#schedule();
+    };
+    for (const proposal of batch) proposal.onDone = onDone;
     this.#unanswered.add(batch);
     let outcome: Proposed;
     try {

@@ -21,6 +21,7 @@ export interface ProposalOptions {
 }
 
 const noBytes = new Uint8Array(0);
+const nobody = () => {};
 
 /** One entry on its way into the log, and the answer to who waits for it: one of the three outcomes of ha.md 12.1. */
 export class Proposal {
@@ -38,7 +39,7 @@ export class Proposal {
   #fate: PromiseWithResolvers<LogIndex | undefined> | undefined;
   #isAnswered = false;
   /** Told once, when it is applied or certainly lost. */
-  onDone: () => void = () => {};
+  onDone: () => void = nobody;
 
   constructor(options: ProposalOptions) {
     this.options = options;

@@ -167,8 +167,8 @@ function writeMessage(writer: ProtoWriter, message: Message): void {
 type Fields = { -readonly [Key in keyof Message]?: Message[Key] };
 
 function decodeMessage(bytes: Uint8Array, from: string, to: string): Message {
-  const fields: Fields = {};
   const entries: Entry[] = [];
+  const fields: Fields = { entries };
   let type: MessageType | undefined = types[0];
   const reader = new ProtoReader(bytes);
   while (reader.next()) {
@@ -177,7 +177,7 @@ function decodeMessage(bytes: Uint8Array, from: string, to: string): Message {
     else readField(reader, fields);
   }
   if (type === undefined) throw new ProtoError('the type of a message is unknown');
-  return messageOf(type, from, to, { ...fields, entries });
+  return messageOf(type, from, to, fields);
 }
 
 function readField(reader: ProtoReader, fields: Fields): void {
