@@ -22,6 +22,8 @@ export interface RaftAnswer {
   readonly logState: string | undefined;
   /** Databases whose content on the member that answers differs from that of the group. */
   readonly diverged: readonly string[];
+  /** What the member that answers fetches; the others do not know of it. */
+  readonly resync: Resync | undefined;
   readonly peers: readonly RaftPeer[];
 }
 
@@ -36,7 +38,13 @@ export interface RaftPeer {
   readonly lag: number | undefined;
   readonly isReachable: boolean | undefined;
   readonly status: string | undefined;
-  readonly isResyncing: boolean;
+}
+
+/** A database that a member fetches from the leader. */
+export interface Resync {
+  readonly database: string;
+  /** In steps of ten, so that it is news now and then only; undefined: it is past that, or nobody knows how much it is. */
+  readonly percent: number | undefined;
 }
 
 /** The name of a member in its group: its host, exactly as in the list of servers, and its Raft port. */
@@ -63,6 +71,7 @@ export function parseRaftAnswer(body: string): RaftAnswer {
     isAdmitted: typeof given['admitted'] === 'boolean' ? given['admitted'] : undefined,
     logState: textOf(given['logState']),
     diverged: namesOfDiverged(given['databases']),
+    resync: peers.map(({ resync }) => resyncOf(resync)).find(Boolean),
     peers: peers.map((peer) => ({
       id: String(peer['id'] ?? ''),
       inConfiguration: peer['inConfiguration'] === true,
@@ -73,9 +82,17 @@ export function parseRaftAnswer(body: string): RaftAnswer {
       lag: numberOf(peer['replicationLag']),
       isReachable: typeof peer['reachable'] === 'boolean' ? peer['reachable'] : undefined,
       status: textOf(peer['replicaStatus']),
-      isResyncing: peer['resync'] !== undefined && peer['resync'] !== null,
     })),
   };
+}
+
+function resyncOf(given: unknown): Resync | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const { database, phase, bytes, totalBytes } = given as Readonly<Record<string, unknown>>;
+  const [done = 0, all = 0] = [numberOf(bytes), numberOf(totalBytes)];
+  const isLoading = phase === 'DOWNLOAD' && all > 0;
+  const percent = isLoading ? Math.min(90, Math.floor((done * 10) / all) * 10) : undefined;
+  return { database: textOf(database) ?? '', percent };
 }
 
 function namesOfDiverged(databases: unknown): readonly string[] {

@@ -104,8 +104,8 @@ export class DatabaseClient {
     { readonly history: readonly DatabaseBackups[]; readonly atMs: number }
   >();
 
-  constructor(transport: MemberTransport, runtime: Runtime) {
-    this.pace = new Pace(runtime);
+  constructor(transport: MemberTransport, runtime: Runtime, pace: Pace = new Pace(runtime)) {
+    this.pace = pace;
     this.#transport = transport;
     this.#runtime = runtime;
   }

@@ -11,11 +11,16 @@ const creditMs = 333;
  */
 export class Pace {
   readonly #runtime: Pick<Runtime, 'clock' | 'timers'>;
+  readonly #perSecond: number;
   /** When the next one may go. */
   #turnMs = Number.NEGATIVE_INFINITY;
 
-  constructor(runtime: Pick<Runtime, 'clock' | 'timers'>) {
+  constructor(
+    runtime: Pick<Runtime, 'clock' | 'timers'>,
+    perSecond: number = requestsPerSecondMax,
+  ) {
     this.#runtime = runtime;
+    this.#perSecond = perSecond;
   }
 
   /** Waits for the turn of so many more requests: a question, with the login that it needs. */
@@ -27,8 +32,7 @@ export class Pace {
   /** Those that go without waiting: changes, with what they need. @returns for how long they would have waited */
   count(requests: number): number {
     const now = this.#runtime.clock.monotonicMs();
-    this.#turnMs =
-      Math.max(this.#turnMs, now - creditMs) + (requests * 1000) / requestsPerSecondMax;
+    this.#turnMs = Math.max(this.#turnMs, now - creditMs) + (requests * 1000) / this.#perSecond;
     return this.#turnMs - now;
   }
 }

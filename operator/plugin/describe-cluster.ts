@@ -36,7 +36,8 @@ export function describeCluster(
   return [
     `${namespace}/${name}: ${status.phase ?? 'not seen by an operator yet'}, ${readiness(status)}`,
     ...facts(status),
-    ...members(status.members ?? []),
+    ...members(status),
+    ...upgrade(status, nowMs),
     ...waiting(status, nowMs),
     ...volumes(status),
     ...upkeep(status, nowMs),
@@ -52,26 +53,55 @@ function readiness({ conditions }: ClusterStatus): string {
 
 function facts(status: ClusterStatus): readonly string[] {
   const { leader, voters = 0, healthyVoters = 0, faultTolerance = 0, version, image } = status;
+  const { term, learners = 0, endpoints } = status;
+  const readers = learners === 0 ? '' : `, ${learners} that only read`;
   return [
-    `  leader   ${leader ?? 'nobody leads'}`,
-    `  voters   ${healthyVoters} of ${voters} healthy, ${faultTolerance} may fail`,
+    `  leader   ${leader ?? 'nobody leads'}${term === undefined ? '' : ` (term ${term})`}`,
+    `  voters   ${healthyVoters} of ${voters} healthy, ${faultTolerance} may fail${readers}`,
     `  version  ${version ?? 'unknown'} (${image ?? 'no image yet'})`,
     ...(status.failedImage === undefined ? [] : [`  failed   image ${status.failedImage}`]),
+    ...(endpoints?.http === undefined ? [] : [`  service  ${endpoints.http}`]),
   ];
 }
 
-function members(list: readonly MemberStatus[]): readonly string[] {
+/** An image that is on its way, and whether it is taken back by itself. */
+function upgrade({ upgrade: present }: ClusterStatus, nowMs: number): readonly string[] {
+  if (present === undefined) return [];
+  const { from = '?', to = '?', phase, startedAt, canary, oneWay } = present;
+  const alone = canary === undefined ? '' : `, ${canary} runs it alone`;
+  return [
+    '',
+    `Upgrade from ${from} to ${to}: ${phase}${alone}, for ${since(startedAt, nowMs)}`,
+    ...(oneWay === undefined ? [] : [`  not taken back by itself: ${oneWay}`]),
+  ];
+}
+
+function members({ members: list = [], applied, version }: ClusterStatus): readonly string[] {
   if (list.length === 0) return [];
+  const isOld = (member: MemberStatus) =>
+    applied?.restartHash !== undefined && member.restartHash !== applied.restartHash;
   const rows = list.map((member) => [
     member.name,
     member.role ?? '?',
     member.voter === false ? 'learner' : 'voter',
-    member.ready === true ? 'ready' : 'not ready',
+    stateOf(member),
     lagOf(member),
     [member.node ?? '-', member.zone ?? '-'].join('/'),
-    member.message ?? '',
+    [
+      member.version === version ? undefined : `version ${member.version ?? 'unknown'}`,
+      isOld(member) ? 'waits for its restart' : undefined,
+      member.message,
+    ]
+      .filter((word) => word !== undefined)
+      .join('; '),
   ]);
   return ['', ...table([['MEMBER', 'ROLE', 'VOTES', 'STATE', 'LAG', 'NODE/ZONE', ''], ...rows])];
+}
+
+/** Of its pod, and how the leader sees it where that is news. */
+function stateOf({ ready, state }: MemberStatus): string {
+  const isNews = state !== undefined && state !== 'HEALTHY';
+  return `${ready === true ? 'ready' : 'not ready'}${isNews ? ` (${state})` : ''}`;
 }
 
 function lagOf(member: MemberStatus): string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { conditionOf } from '../../operator/api/conditions.ts';
 import { SimulatedWorld } from './sim/simulated-world.ts';
 import { settlePromises } from './sim/virtual-runtime.ts';
 
@@ -341,4 +342,61 @@ test('BackupThenDelete: the volume that stays is that of the member that made th
   assert.equal(world.findCluster('orders'), undefined);
   const claims = world.api.all('PersistentVolumeClaim').map(({ metadata }) => metadata.name);
   assert.deepEqual(claims, ['data-orders-0']);
+});
+
+const readyMessage = (world: SimulatedWorld) =>
+  conditionOf(world.cluster().status?.conditions, 'Ready')?.message ?? '';
+
+/** A member that fetches a database from the leader, which it alone knows. */
+function fetches(world: SimulatedWorld, peerId: string, bytes: number): void {
+  const resync = { database: 'orders', phase: 'DOWNLOAD', bytes, totalBytes: 1000 };
+  world.members.group.resyncs.set(peerId, resync);
+}
+
+test('a voter that fetches a database is not healthy: no other one is restarted meanwhile', async () => {
+  const world = await worldOf(3);
+  const { group } = world.members;
+  const before = uids(world);
+  fetches(world, group.voters.find((id) => id.startsWith('orders-1.')) ?? '', 100);
+  world.api.change('Cluster', 'orders', { spec: { resources: { requests: { cpu: '2' } } } });
+  for (let turn = 0; turn < 40; turn++) await world.turn();
+  const now = uids(world);
+  assert.deepEqual([now[0], now[2]], [before[0], before[2]]);
+  group.resyncs.clear();
+  await world.settle();
+  assert.equal(world.condition('Ready'), ready);
+});
+
+test('a learner that fetches much is waited for as long as it gets on, and told how far it is', async () => {
+  const world = await worldOf(3);
+  const { group } = world.members;
+  world.api.change('Cluster', 'orders', { spec: { replicas: 4 } });
+  for (let turn = 0; turn < 30 && group.learners.length === 0; turn++) await world.turn();
+  const [learner = ''] = group.learners;
+  world.turnMs = 30_000;
+  for (let turn = 0; turn < 30; turn++) {
+    fetches(world, learner, turn * 30);
+    await world.turn();
+  }
+  assert.equal(group.voters.length, 3);
+  assert.equal(world.condition('Stalled'), 'absent', 'after a quarter of an hour');
+  assert.match(readyMessage(world), /orders-3 fetches database orders from the leader, 80 %/);
+  world.turnMs = 1000;
+  group.resyncs.clear();
+  await world.settle();
+  assert.equal(group.voters.length, 4);
+});
+
+test('a member that does not get on is told after ten minutes', async () => {
+  const world = await worldOf(3);
+  world.members.refuse = ({ method, path }) =>
+    method === 'POST' && path.endsWith('/cluster/peer')
+      ? { status: 409, body: '{"error":"the build of the newcomer is too old"}' }
+      : undefined;
+  world.api.change('Cluster', 'orders', { spec: { replicas: 4 } });
+  world.turnMs = 10_000;
+  for (let turn = 0; turn < 70; turn++) await world.turn();
+  assert.equal(world.condition('Stalled'), 'True JoinFailed');
+  const stalled = conditionOf(world.cluster().status?.conditions, 'Stalled')?.message ?? '';
+  assert.match(stalled, /orders-3 .*the build of the newcomer is too old/);
 });

@@ -40,7 +40,7 @@ export function healthy(member: ObservedMember, facts: GroupFacts): boolean {
   if (group.kind === 'solo') return true;
   const peer = group.peers.get(member.peerId);
   if (peer?.isVoter !== true || member.raft === undefined) return false;
-  if (peer.isResyncing || badLogs.has(member.raft.logState ?? '')) return false;
+  if (member.raft.resync !== undefined || badLogs.has(member.raft.logState ?? '')) return false;
   if (member.peerId === group.leader?.peerId) return true;
   return isClose(peer, maxLag);
 }
@@ -68,11 +68,16 @@ export function caughtUp(member: ObservedMember, { group, maxLag }: GroupFacts):
   const peer = group.peers.get(member.peerId);
   return (
     peer?.isVoter === false &&
-    !peer.isResyncing &&
+    member.raft?.resync === undefined &&
     member.raft?.isAdmitted !== false &&
     (peer.status === undefined || peer.status === 'HEALTHY') &&
     isClose(peer, maxLag)
   );
+}
+
+/** A member that is on its way into the group, or back to it, however long that takes. */
+export function getsOn({ peerId, raft }: ObservedMember, { group }: GroupFacts): boolean {
+  return raft?.resync !== undefined || group.peers.get(peerId)?.status === 'CATCHING_UP';
 }
 
 /** A voter that acknowledges entries, ready or not; unknown counts as contributing, so that it is left alone. */

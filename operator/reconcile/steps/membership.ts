@@ -4,7 +4,7 @@ import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import { isRunning } from '../../resources/pod-state.ts';
 import { addressOf } from '../../resources/server-list.ts';
-import { canChangeMembership, caughtUp, healthy } from '../group/predicates.ts';
+import { canChangeMembership, caughtUp, getsOn, healthy } from '../group/predicates.ts';
 import { lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
@@ -33,9 +33,10 @@ export const changeMembership: Step = (pass, draft) => {
     // The first member has yet to form the group, or nobody leads: nothing is changed meanwhile.
     return undefined;
   }
+  tellFetching(pass, draft);
+  checkDeadline(pass, draft);
   const end = (lost && replaceLost(pass, draft, lost)) ?? promote(pass, draft) ?? add(pass, draft);
   if (end !== undefined) return end;
-  checkDeadline(pass, draft);
   return isMissing ? undefined : removeHighest(pass, draft, surplus);
 };
 
@@ -217,11 +218,26 @@ function waitFor(draft: Draft, why: string): undefined {
   return undefined;
 }
 
+/** How far those are that fetch the data of the group. */
+function tellFetching({ seen }: Pass, draft: Draft): void {
+  const words = seen.members.flatMap(({ name, raft }) => {
+    const { database, percent } = raft?.resync ?? {};
+    if (database === undefined) return [];
+    const far = percent === undefined ? '' : `, ${percent} %`;
+    return [`${name} fetches database ${database} from the leader${far}`];
+  });
+  if (words.length > 0 && draft.progress !== undefined)
+    draft.progress = { ...draft.progress, message: words.join('; ') };
+}
+
 function checkDeadline(pass: Pass, draft: Draft): void {
   const { operation } = draft;
   const elapsedMs = pass.nowMs - Date.parse(operation?.startedAt ?? '');
   if (operation?.type !== 'Scale' || !(elapsedMs >= joinDeadlineMs)) return;
-  const late = missingOf(pass).map(({ name }) => name);
+  // One that gets on has as long as its data take.
+  const late = missingOf(pass)
+    .filter((member) => !getsOn(member, pass.facts))
+    .map(({ name }) => name);
   const { groupCall } = pass.seen;
   const cause = groupCall?.message ? ` (${groupCall.target}: ${groupCall.message})` : '';
   if (late.length > 0)

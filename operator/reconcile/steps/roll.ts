@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes-object.ts';
 import { annotationKeys } from '../../api/names.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
-import { canDisrupt, canReplace, healthy, isBehind } from '../group/predicates.ts';
+import { canDisrupt, canReplace, getsOn, healthy, isBehind } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, lastFailure, podProblem, readySinceMs } from '../../resources/pod-state.ts';
@@ -407,15 +407,18 @@ function waitingReason(draft: Draft): string {
 function awaitReady(
   pass: Pass,
   draft: Draft,
-  { node }: ObservedMember,
+  member: ObservedMember,
   pod: Pod,
 ): StepEnd | undefined {
   startWaiting(pass, draft);
   const { operation } = draft;
+  const { node } = member;
   const problem = podProblem(pod);
+  const isGettingOn = getsOn(member, pass.facts);
   const detail = problem?.message ?? `${pod.metadata.name} is not ready yet`;
-  // Without a place in the group it cannot get ready: why it has none says more.
-  if (problem !== undefined || !draft.isGroupRefused)
+  // Without a place in the group, or its data, it cannot get ready: why it lacks them says more.
+  const isExplained = draft.isGroupRefused || (isGettingOn && draft.isScaling);
+  if (problem !== undefined || !isExplained)
     draft.progress = { reason: waitingReason(draft), message: detail };
   lookAgain(draft, pollMs);
   if (node !== undefined && !node.isReady)
@@ -428,7 +431,8 @@ function awaitReady(
   // Each member has its time: those before it, a soak and a budget that made it wait are not its own.
   const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
   const elapsedMs = pass.nowMs - Math.max(Date.parse(operation?.startedAt ?? ''), createdMs);
-  if (!(elapsedMs >= pass.spec.update.progressDeadlineSeconds * 1000)) return undefined;
+  if (isGettingOn || !(elapsedMs >= pass.spec.update.progressDeadlineSeconds * 1000))
+    return undefined;
   if (canReturn) return failUpgrade(pass, draft, detail);
   const failure = problem === undefined ? lastFailure(pod) : undefined;
   const before = failure === undefined ? '' : ` (${failure})`;

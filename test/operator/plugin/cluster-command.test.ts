@@ -73,6 +73,28 @@ test('what waits, why, and for how long', async () => {
   assert.match(output, /2 h ago +! +StorageShrinkRefused/);
 });
 
+test('an upgrade under way: from what to what, who runs it, who still waits, and that there is no way back', async () => {
+  const world = await readyWorld({
+    replicas: 3,
+    image: 'polyad:26.10.1',
+    update: { minReadySeconds: 0, canarySoakSeconds: 600 },
+  });
+  world.controllers.builds.set('polyad:26.11.0', { downgradeSafeTo: '26.11.0' });
+  world.api.change('Cluster', 'orders', { spec: { image: 'polyad:26.11.0' } });
+  for (let turn = 0; turn < 30; turn++) await world.turn();
+  const { output } = await run(world, {}, 'orders');
+  assert.match(
+    output,
+    /Upgrade from polyad:26\.10\.1 to polyad:26\.11\.0: Soaking, orders-2 runs it alone/,
+  );
+  assert.match(output, /not taken back by itself: what version 26\.11\.0 writes/);
+  assert.match(output, /orders-0 .* waits for its restart$/m);
+  assert.match(output, /orders-1 .* waits for its restart$/m);
+  assert.doesNotMatch(output, /orders-2 .* waits for its restart$/m);
+  assert.match(output, /leader {3}orders-0 \(term 1\)/);
+  assert.match(output, /service {2}http:\/\/orders-http\.shop\.svc/);
+});
+
 test('what a manifest would restart, and what it would not', async () => {
   const world = await readyWorld();
   const after = (spec: object, annotations: object = {}) => {

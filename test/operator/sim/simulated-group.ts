@@ -30,6 +30,11 @@ export class SimulatedGroup {
   /** Sets of voters in the order in which they came. */
   readonly history: number[] = [];
   transfers = 0;
+  /** What peers are fetching from the leader just now. */
+  readonly resyncs = new Map<
+    string,
+    { database: string; phase: string; bytes: number; totalBytes: number }
+  >();
   /** By peer: databases whose copy there differs, and what its log says of its disk. */
   readonly diverged = new Map<string, readonly string[]>();
   readonly logStates = new Map<string, string>();
@@ -139,6 +144,8 @@ export class SimulatedGroup {
       canLead: true,
       priority: 0,
       ...(isLeader && peerId !== id ? this.#replication(peerId, lag) : undefined),
+      // Each knows of itself alone.
+      ...(peerId === id && this.resyncs.has(id) ? { resync: this.resyncs.get(id) } : undefined),
     }));
     return ok({
       localPeerId: id,

@@ -14,6 +14,7 @@ import { Metrics } from '../../../operator/kubernetes/metrics.ts';
 import type { CallRecord } from '../../../operator/kubernetes/port.ts';
 import { RestClient } from '../../../operator/kubernetes/rest-client.ts';
 import { LiveReader } from '../../../operator/observe/cluster-reader.ts';
+import { Pace } from '../../../operator/observe/pace.ts';
 import { DatabaseClient } from '../../../operator/observe/database-client.ts';
 import { stableJson } from '../../../operator/resources/content-hash.ts';
 import { SimulatedApi } from './simulated-api.ts';
@@ -100,7 +101,12 @@ export class SimulatedWorld {
     return {
       api,
       reader: new LiveReader(api),
-      databases: new DatabaseClient(this.members, this.runtime),
+      // Time stands still during a look: nobody would wake one that waits for its turn.
+      databases: new DatabaseClient(
+        this.members,
+        this.runtime,
+        new Pace(this.runtime, Number.POSITIVE_INFINITY),
+      ),
       facts: { ...facts, identity },
       runtime: this.runtime,
       log: silentLog,
