@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import type { ResultStream, RowForm } from '#database/session.ts';
-import type { ThreadStart, ToThread } from '#database/threads/messages.ts';
+import { rowMessagesMax, type ThreadStart, type ToThread } from '#database/threads/messages.ts';
 import { type RowBuffer, ThreadStatements } from '#database/threads/thread-statements.ts';
 import { JsonWriter, NameCache } from '#http/answer/json-writer.ts';
 import { JsonRowRenderer } from '#http/serializers/json-row-renderer.ts';
@@ -18,6 +18,9 @@ const names = new NameCache();
 const templates = new ColumnTemplates();
 const firstCapacity = 4 * 1024;
 const nextCapacity = 72 * 1024;
+/** As many as may be under way, and one that is written. */
+const sparesMax = rowMessagesMax + 1;
+const spares: Buffer[] = [];
 
 function rowsOf(form: RowForm, stream: ResultStream, formats: TemporalFormats): RowBuffer {
   const writer = new JsonWriter(formats, 0, names);
@@ -25,8 +28,17 @@ function rowsOf(form: RowForm, stream: ResultStream, formats: TemporalFormats): 
   writer.swap(Buffer.allocUnsafeSlow(firstCapacity));
   return {
     renderer: new JsonRowRenderer(writer, form, stream, templates),
-    take: () => writer.take(nextCapacity) as Uint8Array<ArrayBuffer>,
+    take: () => {
+      const next = spares.pop() ?? Buffer.allocUnsafeSlow(nextCapacity);
+      return writer.swap(next) as Uint8Array<ArrayBuffer>;
+    },
   };
+}
+
+/** New memory for each message would be garbage of the main thread, which has little else to collect. */
+function spent(memory: ArrayBuffer): void {
+  if (memory.byteLength === nextCapacity && spares.length < sparesMax)
+    spares.push(Buffer.from(memory));
 }
 
 if (parentPort !== null) {
@@ -39,6 +51,7 @@ if (parentPort !== null) {
     languages: new LanguageRegistry(languageFrontends),
     containerUsedBytes: ownMemoryBytes,
     rowsOf,
+    spent,
     send: (messages, transferred) => port.postMessage(messages, transferred),
     end: () => port.close(),
   });

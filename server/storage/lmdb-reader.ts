@@ -48,6 +48,7 @@ export class LmdbReader {
     this.#state = new StateReader({
       blockCacheBytes: cacheBytes * 0.48,
       adjacencyCacheBytes: cacheBytes * 0.33,
+      takesFirstLists: false,
       entryCacheBytes: (cacheBytes * 3) / 16,
     });
   }

@@ -113,7 +113,7 @@ export class DatabaseThreads {
       renderer: move.renderer,
       rowCountMax: move.rowCountMax,
       check: move.check,
-      taken: () => thread.post({ kind: 'taken', id }),
+      taken: (spent) => thread.post({ kind: 'taken', id, spent }, spent && [spent]),
       stop: () => thread.stop(id),
     });
     const ended = (tookMs: number): void => {

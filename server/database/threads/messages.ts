@@ -59,8 +59,8 @@ export interface StatementOrder {
 
 export type ToThread =
   | { readonly kind: 'run'; readonly order: StatementOrder }
-  /** Rows were taken: as many more may be sent. */
-  | { readonly kind: 'taken'; readonly id: number }
+  /** Rows were taken: as many more may be sent. The memory of those before comes back, to be used again. */
+  | { readonly kind: 'taken'; readonly id: number; readonly spent: ArrayBuffer | undefined }
   | { readonly kind: 'stop'; readonly id: number }
   /** The database is about to be closed. */
   | { readonly kind: 'leave'; readonly key: number }
@@ -71,7 +71,7 @@ export type FromThread =
   | {
       readonly kind: 'rows';
       readonly id: number;
-      readonly bytes: Uint8Array;
+      readonly bytes: Uint8Array<ArrayBuffer>;
       readonly rowCount: number;
       /** Rows that the statement has given so far. */
       readonly pulledCount: number;

@@ -25,8 +25,8 @@ export interface MovedRowsOptions {
   readonly rowCountMax: number;
   /** Throws the reason for which the statement is to end. */
   readonly check: () => void;
-  /** A message was taken. */
-  readonly taken: () => void;
+  /** A message was taken. @param spent memory of the rows before, which are written */
+  readonly taken: (spent: ArrayBuffer | undefined) => void;
   /** Nobody wants more: the thread is told, once. */
   readonly stop: () => void;
 }
@@ -40,6 +40,7 @@ export class MovedRows implements RenderedRows {
   readonly #options: MovedRowsOptions;
   readonly #arrived: Rows[] = [];
   #current: Rows | undefined;
+  #spent: ArrayBuffer | undefined;
   #isEnded = false;
   #isStopped = false;
   #failure: { readonly error: unknown } | undefined;
@@ -87,6 +88,7 @@ export class MovedRows implements RenderedRows {
     this.#current = undefined;
     const { renderer } = this.#options;
     this.#append(rows.bytes);
+    this.#spent = rows.bytes.buffer;
     this.rowCount += rows.rowCount;
     return renderer.length >= bytes ? 'bytes' : 'batch';
   }
@@ -117,7 +119,8 @@ export class MovedRows implements RenderedRows {
     if (rows !== undefined) {
       this.#current = rows;
       this.pulledCount = rows.pulledCount;
-      taken();
+      taken(this.#spent);
+      this.#spent = undefined;
       return true;
     }
     if (this.#failure !== undefined) throw this.#failure.error;

@@ -73,8 +73,8 @@ class ReaderThread {
     this.#stopping.delete(id);
   }
 
-  post(message: ToThread): void {
-    this.worker.postMessage(message);
+  post(message: ToThread, transferred: readonly ArrayBuffer[] = []): void {
+    this.worker.postMessage(message, transferred);
   }
 
   /** Resolves when the thread has let go of the database, or has died. */

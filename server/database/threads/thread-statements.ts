@@ -30,6 +30,8 @@ export interface ThreadParts {
   readonly containerUsedBytes: () => number;
   /** The door's: what makes rows of a form. */
   readonly rowsOf: (form: RowForm, stream: ResultStream, formats: TemporalFormats) => RowBuffer;
+  /** Memory of rows that nobody needs any more. */
+  readonly spent: (memory: ArrayBuffer) => void;
   readonly send: (messages: readonly FromThread[], transferred: readonly ArrayBuffer[]) => void;
   /** The thread is to end. */
   readonly end: () => void;
@@ -103,6 +105,7 @@ export class ThreadStatements {
         break;
       }
       case 'taken':
+        if (message.spent !== undefined) this.#parts.spent(message.spent);
         this.#running.get(message.id)?.taken();
         break;
       case 'stop':
@@ -176,9 +179,7 @@ export class ThreadStatements {
         return { kind: 'rows', id, bytes: buffer.take(), rowCount, pulledCount, isLong };
       };
       const send = (...messages: readonly FromThread[]): void => {
-        const bytes = messages.flatMap((each) =>
-          each.kind === 'rows' ? [each.bytes.buffer as ArrayBuffer] : [],
-        );
+        const bytes = messages.flatMap((each) => (each.kind === 'rows' ? [each.bytes.buffer] : []));
         for (const _ of bytes) running.sent();
         this.#parts.send(messages, bytes);
       };

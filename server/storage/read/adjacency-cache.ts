@@ -16,9 +16,15 @@ interface Filed {
 /** What a list takes beside its numbers: two typed arrays, their buffers and the objects around. */
 const listOverheadBytes = 320;
 
+/** What is kept when something has to go. */
+const fullShare = 0.875;
+/** Lists that were asked for lately; a power of two. */
+const recentCount = 16 * 1024;
+
 /**
  * Edges of vertices as number arrays, by edge type, direction and vertex, within a budget of bytes; the oldest are given
- * up first.
+ * up first. A full cache lets in what is asked for twice within some thousand others: whoever goes once through all lists would drive
+ * out everything for nothing, and what has stayed for a while costs a collection of the whole heap.
  */
 export class AdjacencyCache {
   readonly #budgetBytes: number;
@@ -28,9 +34,15 @@ export class AdjacencyCache {
   #filed: Filed[] = [];
   #gone = 0;
   #bytes = 0;
+  /** Vertices of lists that were not let in, each in its place; made when the first list is refused. */
+  #recent: Float64Array | undefined;
+  /** Whether it lets in at once while there is room. */
+  readonly #takesFirst: boolean;
 
-  constructor(budgetBytes: number) {
+  /** @param takesFirst false: even an empty cache lets in only what is asked for twice */
+  constructor(budgetBytes: number, takesFirst = true) {
     this.#budgetBytes = budgetBytes;
+    this.#takesFirst = takesFirst;
   }
 
   get bytes(): number {
@@ -45,6 +57,19 @@ export class AdjacencyCache {
   get(vertex: Rid, direction: Direction, type: TypeId): CachedList | undefined {
     const buckets = this.#tables.get(type * 2 + (direction === 'out' ? 0 : 1));
     return buckets?.[bucketOf(vertex)]?.get(positionOf(vertex));
+  }
+
+  /** Whether a list that was asked for and is not here should come in. */
+  admits(vertex: Rid, direction: Direction, type: TypeId): boolean {
+    if (this.#takesFirst && this.#bytes < this.#budgetBytes * fullShare) return true;
+    this.#recent ??= new Float64Array(recentCount).fill(-1);
+    const code = type * 2 + (direction === 'out' ? 0 : 1);
+    const place =
+      (positionOf(vertex) ^ (bucketOf(vertex) * 7919) ^ (code * 104_729)) & (recentCount - 1);
+    // The same vertex in another list would be let in too soon, which does no harm.
+    if (this.#recent[place] === vertex) return true;
+    this.#recent[place] = vertex;
+    return false;
   }
 
   put(vertex: Rid, direction: Direction, type: TypeId, list: CachedList): void {
@@ -92,7 +117,7 @@ export class AdjacencyCache {
 
   #giveUp(): void {
     // Down to seven eighths, so that the next one does not cost a round again.
-    const target = this.#budgetBytes * 0.875;
+    const target = this.#budgetBytes * fullShare;
     while (this.#bytes > target && this.#gone < this.#filed.length) {
       const oldest = this.#filed[this.#gone++] as Filed;
       this.#bytes -= bytesOf(oldest.list);

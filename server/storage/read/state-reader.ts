@@ -59,6 +59,8 @@ interface ListNumbers {
 export interface StateReaderOptions {
   readonly blockCacheBytes: number;
   readonly adjacencyCacheBytes: number;
+  /** See `AdjacencyCache`. */
+  readonly takesFirstLists?: boolean;
   readonly entryCacheBytes: number;
 }
 
@@ -87,7 +89,7 @@ export class StateReader {
   readonly #ixKey = new IxKey();
 
   constructor(options: StateReaderOptions) {
-    const lists = new AdjacencyCache(options.adjacencyCacheBytes);
+    const lists = new AdjacencyCache(options.adjacencyCacheBytes, options.takesFirstLists);
     this.lists = lists;
     this.blocks = new BlockCache(options.blockCacheBytes, () => lists.spareBytes);
     this.uniqueEntries = new UniqueEntryCache(options.entryCacheBytes);
@@ -255,7 +257,7 @@ export class StateReader {
     if (listed > 0)
       this.#readChunks(reader, { vertex, direction, type }, { listed, edges, vertices });
     const list: CachedList = { count, edges, vertices, since };
-    if (since <= reader.index) {
+    if (since <= reader.index && this.lists.admits(vertex, direction, type)) {
       this.lists.put(vertex, direction, type, list);
       this.blocks.trim();
     }
