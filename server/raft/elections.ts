@@ -1,9 +1,10 @@
 import { assert } from '#core/assert.ts';
 import type { Message } from './message.ts';
 import { voteResult } from './quorum.ts';
-import { becomeLeader } from './replication.ts';
+import { becomeLeader, mayLead } from './replication.ts';
 import { againSoon, becomeCandidate, becomeFollower, becomePreCandidate } from './roles.ts';
 import type { RaftState } from './state.ts';
+import type { PeerId } from './vocabulary.ts';
 
 /** Campaigns and votes (ha.md 2.5). */
 
@@ -50,10 +51,11 @@ export function onVoteRequest(state: RaftState, message: Message): void {
     state.vote === message.from ||
     (state.vote === null && state.leader === undefined) ||
     (isPre && message.term > state.term);
-  const isGranted =
-    state.admitted && isFree && state.log.isUpToDate(message.index, message.logTerm);
+  const isUpToDate = state.log.isUpToDate(message.index, message.logTerm);
+  const isGranted = state.admitted && isFree && isUpToDate;
   const emptyLog = state.log.lastIndex === 0;
   if (!isGranted) {
+    if (!isUpToDate) refusedOlder(state, message.from);
     state.send(answer, message.from, { reject: true, emptyLog });
     return;
   }
@@ -62,6 +64,13 @@ export function onVoteRequest(state: RaftState, message: Message): void {
   if (isPre) return;
   state.electionElapsed = 0;
   state.setTerm(state.term, message.from);
+}
+
+/** It cannot be elected by this one; this one, or another, by it. */
+function refusedOlder(state: RaftState, from: PeerId): void {
+  if (state.role !== 'follower') return;
+  if (mayLead(state, from)) state.hasRefusedOlder = true;
+  if (state.leader === undefined) againSoon(state);
 }
 
 export function onVoteResponse(state: RaftState, message: Message): void {

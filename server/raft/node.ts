@@ -10,6 +10,7 @@ import {
   appendOwn,
   broadcastAppend,
   broadcastHeartbeat,
+  handOver,
   hasActiveQuorum,
   isCommitUntold,
   leaveIfRemoved,
@@ -21,7 +22,7 @@ import {
   startTransfer,
   tellCommit,
 } from './replication.ts';
-import { becomeFollower, forgetLeader } from './roles.ts';
+import { becomeFollower, begin, drawTimeout, forgetLeader } from './roles.ts';
 import { RaftState } from './state.ts';
 import type {
   ConfAt,
@@ -151,7 +152,9 @@ export class RaftNode {
   #tickFollower(): void {
     const state = this.#state;
     state.electionElapsed += 1;
-    if (state.electionElapsed < state.timeoutTicks || !state.isPromotable) return;
+    state.silentTicks += 1;
+    if (state.electionElapsed < state.timeoutTicks) return;
+    if (!state.isPromotable && !state.isLastResort) return;
     campaign(state, state.limits.preVote ? 'pre-vote' : 'vote');
   }
 
@@ -173,6 +176,7 @@ export class RaftNode {
     state.heartbeatElapsed = 0;
     if (state.reads.isWaiting) state.reads.sent += 1;
     broadcastHeartbeat(state);
+    if (state.isCaretaker) handOver(state);
   }
 
   /** A message of a peer, or an answer of the own disk. */
@@ -236,6 +240,8 @@ export class RaftNode {
     const state = this.#state;
     assert(state.role !== 'leader', 'I6, I7: one leader in a term, who never cuts its own log');
     if (state.role !== 'follower') becomeFollower(state, message.term, message.from);
+    // Without a leader it may have been about to campaign soon.
+    if (state.leader === undefined) drawTimeout(state);
     state.follow(message.from);
     state.electionElapsed = 0;
     if (message.type === 'Append') onAppend(state, message);
@@ -295,7 +301,7 @@ export class RaftNode {
     const state = this.#state;
     if (state.role !== 'leader') return 'not-leader';
     if (state.isLogFailed) return 'log-failed';
-    return state.transferTo === undefined ? undefined : 'transfer-pending';
+    return state.isCaretaker || state.transferTo !== undefined ? 'transfer-pending' : undefined;
   }
 
   /** Answered by a `ReadState` with this context, or never: the caller has a deadline. */
@@ -323,6 +329,11 @@ export class RaftNode {
   campaign(): void {
     if (this.#state.role !== 'leader' && this.#state.isPromotable)
       campaign(this.#state, this.#state.limits.preVote ? 'pre-vote' : 'vote');
+  }
+
+  /** Its process has just started: the first campaign need not wait for a whole timeout. */
+  begin(): void {
+    begin(this.#state);
   }
 
   /** The process of the leader is known to be gone (ha.md 2.5 rule 11). */

@@ -13,6 +13,7 @@ export function becomeLeader(state: RaftState): void {
   assert(state.role === 'candidate', 'only a candidate is elected');
   reset(state);
   state.role = 'leader';
+  state.isCaretaker = !state.mayLead;
   state.follow(state.self);
   state.isFirstAttempt = true;
   for (const [id, member] of membersOf(state.conf))
@@ -142,6 +143,7 @@ export function onAppendResp(state: RaftState, message: Message): void {
   if (message.from === state.self) return;
   while (sendAppend(state, message.from, false));
   if (state.transferTo === message.from) timeoutNowWhenReady(state);
+  if (state.isCaretaker) handOver(state);
 }
 
 /** Who is not admitted has no weight in any quorum (ha.md 8.2). */
@@ -339,7 +341,7 @@ function isActive(peer: Progress | undefined): boolean {
   return peer?.isActive === true && peer.isCounted;
 }
 
-function mayLead(state: RaftState, id: PeerId): boolean {
+export function mayLead(state: RaftState, id: PeerId): boolean {
   return state.conf.voters.some((member) => member.id === id && member.canLead);
 }
 
@@ -349,6 +351,16 @@ export function startTransfer(state: RaftState, to: PeerId): void {
   state.transferTo = to;
   state.electionElapsed = 0;
   if (!timeoutNowWhenReady(state)) sendAppend(state, to, true);
+}
+
+/** A caretaker's: to whoever may lead and has everything, the preferred one first. */
+export function handOver(state: RaftState): void {
+  if (state.transferTo !== undefined) return;
+  const { lastIndex } = state.log;
+  const [target] = state.conf.voters
+    .filter(({ id, canLead }) => canLead && state.progress.get(id)?.match === lastIndex)
+    .sort((a, b) => b.priority - a.priority || (a.id < b.id ? -1 : 1));
+  if (target !== undefined) startTransfer(state, target.id);
 }
 
 function timeoutNowWhenReady(state: RaftState): boolean {

@@ -34,6 +34,7 @@ export function reset(state: RaftState): void {
   state.progress.clear();
   state.reads = new ReadRounds();
   state.transferTo = undefined;
+  state.isCaretaker = false;
   state.noopIndex = 0;
   state.isLeaving = false;
   state.uncommitted = [];
@@ -59,6 +60,18 @@ export function forgetLeader(state: RaftState): void {
   const { forgottenTicksMax } = state.limits;
   const drawn = 1 + state.options.rand(forgottenTicksMax);
   state.timeoutTicks = drawn + bias(state, Math.ceil(forgottenTicksMax / 2));
+  state.quickAttempts = quickAttemptsMax;
+}
+
+/**
+ * The process has just started, and does not know how long there has been no leader: it asks as soon as one would have been heard.
+ * Where somebody leads, whoever hears that leader does not listen (ha.md 2.5 rule 3).
+ */
+export function begin(state: RaftState): void {
+  const { heartbeatTicks, forgottenTicksMax, preVote, checkQuorum } = state.limits;
+  if (!preVote || !checkQuorum || state.role !== 'follower' || state.leader !== undefined) return;
+  const drawn = 2 * heartbeatTicks + 1 + state.options.rand(forgottenTicksMax);
+  state.timeoutTicks = drawn + bias(state, forgottenTicksMax);
   state.quickAttempts = quickAttemptsMax;
 }
 

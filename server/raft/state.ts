@@ -30,6 +30,9 @@ export interface PendingConf {
   readonly change: ConfChange;
 }
 
+/** A member that may not lead waits for so many of the longest election timeouts before it does, to hand over what it alone has. */
+const lastResortTimeouts = 2;
+
 /** What a node knows; the files beside this one say how it changes. */
 export class RaftState {
   readonly options: RaftOptions;
@@ -63,7 +66,11 @@ export class RaftState {
   timeoutTicks = 0;
   /** It lost a leader and has not campaigned since: priorities weigh in once (ha.md 2.11 rule 2). */
   isFirstAttempt = true;
-  /** Campaigns that may follow a refused one soon, since the process of the leader is known to be gone. */
+  /** Ticks since a leader was heard. */
+  silentTicks = 0;
+  /** Since then it has refused a member that may lead, and lacks what is here. */
+  hasRefusedOlder = false;
+  /** Campaigns that may follow a refused one soon: the process of the leader is known to be gone, or this one has just started. */
   quickAttempts = 0;
 
   readonly votes = new Map<PeerId, boolean>();
@@ -72,6 +79,8 @@ export class RaftState {
   progress = new Map<PeerId, Progress>();
   reads = new ReadRounds();
   transferTo: PeerId | undefined;
+  /** A leader that may not lead: it gives the lead to a member that may, as soon as that has everything. */
+  isCaretaker = false;
   /** The leader's first entry. */
   noopIndex: Index = 0;
   /** A leader that the configuration does not name any more tells the commit index, then goes. */
@@ -109,16 +118,36 @@ export class RaftState {
     return this.voterSets.some((ids) => ids.includes(this.self));
   }
 
+  /** Nothing but a wish keeps it from leading. */
+  get #isAble(): boolean {
+    if (!this.isVoter || !this.admitted || this.isLogFailed || this.log.isRestoring) return false;
+    return !this.isWithdrawn;
+  }
+
+  /** By its own settings, or as the configuration says. */
+  get mayLead(): boolean {
+    return this.options.canLead ?? membersOf(this.conf).get(this.self)?.canLead !== false;
+  }
+
   /** It may time out into a campaign. */
   get isPromotable(): boolean {
-    if (!this.isVoter || !this.admitted || this.isLogFailed || this.log.isRestoring) return false;
-    if (this.isWithdrawn) return false;
-    return this.options.canLead ?? membersOf(this.conf).get(this.self)?.canLead !== false;
+    return this.#isAble && this.mayLead;
+  }
+
+  /** Without it nobody can be elected: it has what those lack that may lead, and has waited long for one that does not. */
+  get isLastResort(): boolean {
+    const { electionTicksMax } = this.limits;
+    return (
+      this.#isAble &&
+      this.hasRefusedOlder &&
+      this.silentTicks >= lastResortTimeouts * electionTicksMax
+    );
   }
 
   /** Its no-op is committed and applied (ha.md 2.5 rule 9). */
   get isLeaderReady(): boolean {
-    return this.role === 'leader' && this.noopIndex > 0 && this.log.applied >= this.noopIndex;
+    if (this.role !== 'leader' || this.isCaretaker) return false;
+    return this.noopIndex > 0 && this.log.applied >= this.noopIndex;
   }
 
   peers(): readonly PeerId[] {
@@ -194,6 +223,8 @@ export class RaftState {
     this.leaderOfTerm = leader;
     this.leader = leader;
     this.quickAttempts = 0;
+    this.silentTicks = 0;
+    this.hasRefusedOlder = false;
   }
 
   newProgress(member: Member | undefined): Progress {

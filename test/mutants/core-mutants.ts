@@ -333,6 +333,60 @@ export const coreMutants: readonly Mutant[] = [
     finder: rules,
   },
   {
+    name: 'C5',
+    says: 'who may not lead never hands over what it alone has',
+    edits: [raft('state.ts', 'this.hasRefusedOlder &&', 'this.term < 0 &&')],
+    finder: rules,
+  },
+  {
+    name: 'C5b',
+    says: 'who may not lead campaigns although nobody needs it',
+    edits: [raft('state.ts', 'this.hasRefusedOlder &&', 'this.term >= 0 &&')],
+    finder: rules,
+  },
+  {
+    name: 'C5c',
+    says: 'a leader that may not lead takes entries',
+    edits: [
+      raft(
+        'node.ts',
+        'state.isCaretaker || state.transferTo !== undefined',
+        'state.transferTo !== undefined',
+      ),
+    ],
+    finder: rules,
+  },
+  {
+    name: 'C5d',
+    says: 'a leader that may not lead gives the lead to one that lacks its entries',
+    edits: [
+      raft(
+        'replication.ts',
+        'canLead && state.progress.get(id)?.match === lastIndex',
+        'canLead && (state.progress.get(id)?.match ?? 0) >= 0 * lastIndex',
+      ),
+    ],
+    finder: rules,
+  },
+  {
+    name: 'C6',
+    says: 'a process that has just started campaigns without asking first',
+    edits: [
+      raft(
+        'roles.ts',
+        'if (!preVote || !checkQuorum || state.role',
+        'if (!checkQuorum || state.role',
+      ),
+    ],
+    finder: rules,
+  },
+  {
+    name: 'C6b',
+    says: 'the short timeout of a start stays when a leader is heard',
+    edits: [raft('node.ts', 'if (state.leader === undefined) drawTimeout(state);', '')],
+    finder: rules,
+  },
+  {
     name: 'M48',
     says: 'the lead goes to whom the leader cannot reach',
     edits: [

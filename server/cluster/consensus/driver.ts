@@ -82,6 +82,7 @@ export class Driver {
     const { voters, votersOutgoing } = this.#node.conf;
     // Nobody else has a vote, so there is nobody to wait for.
     if (voters.length === 1 && votersOutgoing.length === 0) this.#node.campaign();
+    else this.#node.begin();
     this.#tickLater();
     this.#work();
   }

@@ -1,4 +1,5 @@
 import { defaultRaftLimits, type RaftLimits } from '#raft/options.ts';
+import type { PeerId } from '#raft/vocabulary.ts';
 import { seeded } from '../support/random.ts';
 
 /** Chances in 10,000: per message, or per tick of the whole group. 0: this run goes without (ha-testing.md 3.3). */
@@ -27,6 +28,8 @@ export interface Faults {
 export interface SimulationOptions {
   readonly seed: number;
   readonly voters: number;
+  /** Those that may not lead: in every majority there is another one. */
+  readonly pinned: readonly PeerId[];
   readonly spares: number;
   readonly clients: number;
   readonly keys: number;
@@ -71,7 +74,7 @@ export function optionsOf(seed: number): SimulationOptions {
     random(2) === 0 ? 0 : Math.max(1, Math.round(max * 0.02 ** (random(1000) / 1000)));
   const electionTicksMin = 8 + random(16);
   const windowMessagesMax = any(1, 3, 64);
-  return {
+  const drawn = {
     seed,
     voters: any(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 5, 5, 7),
     spares: any(0, 1, 2),
@@ -99,4 +102,11 @@ export function optionsOf(seed: number): SimulationOptions {
       Object.entries(most).map(([name, max]) => [name, rate(max)]),
     ) as unknown as Faults,
   };
+  return { ...drawn, pinned: pinnedOf(drawn) };
+}
+
+/** From a source of its own: it changes nothing else of a seed. A removal may leave few others, so it is one then. */
+function pinnedOf({ seed, voters, faults }: Pick<SimulationOptions, 'seed' | 'voters' | 'faults'>) {
+  if (voters < 3 || seeded(seed + 1_000_003)(3) > 0) return [];
+  return voters >= 5 && faults.membership === 0 ? ['2', '4'] : ['2'];
 }

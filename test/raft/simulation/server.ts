@@ -14,8 +14,9 @@ export interface Promised {
   readonly entries: Map<Index, { readonly entryTerm: number; readonly saidIn: number }>;
 }
 
-export function memberOf(id: PeerId): Member {
-  return { id, address: `${id}:2434`, priority: 0, canLead: true, storageId: id, voter: true };
+export function memberOf(id: PeerId, { pinned }: Pick<SimulationOptions, 'pinned'>): Member {
+  const canLead = !pinned.includes(id);
+  return { id, address: `${id}:2434`, priority: 0, canLead, storageId: id, voter: true };
 }
 
 /** One server of the simulation: core, log, state machine, and what is on its way between them. */
@@ -59,6 +60,7 @@ export class SimulatedServer {
   start(): void {
     this.machine = new Machine(this.saved);
     this.#makeNode();
+    this.node?.begin();
   }
 
   #makeNode(): void {

@@ -29,6 +29,7 @@ export const labels = [
   'membership change',
   'power cut',
   'log compacted',
+  'lead handed over',
 ] as const;
 
 /** S13: more waits at no disk, however slow, unless answers beget messages. */
@@ -56,7 +57,7 @@ export class Simulation {
     this.#network = new Network(this.#random, options.delayTicksMax);
     const ids = Array.from({ length: options.voters + options.spares }, (_, i) => String(i + 1));
     const first: ConfState = {
-      voters: ids.slice(0, options.voters).map(memberOf),
+      voters: ids.slice(0, options.voters).map((id) => memberOf(id, options)),
       votersOutgoing: [],
       learners: [],
       learnersNext: [],
@@ -195,7 +196,7 @@ export class Simulation {
     const isVoter = voters.some((member) => member.id === id);
     const match = progress.find((known) => known.id === id)?.match ?? 0;
     const hasCaughtUp = match > 0 && lastIndex - match < 10;
-    const member = memberOf(id);
+    const member = memberOf(id, this.options);
     const kind = this.#random(3) === 0 ? 'joint' : 'simple';
     let change: ConfChange;
     if (isVoter) {
@@ -348,7 +349,10 @@ export class Simulation {
         node.loaded();
       }
       for (const { context, index } of readStates) server.reads.get(context)?.(index);
-      if (soft?.role === 'leader') this.oracle.elected(server);
+      if (soft?.role === 'leader') {
+        this.oracle.elected(server);
+        if (this.options.pinned.includes(server.id)) this.labels.add('lead handed over');
+      }
       if (node.status().conf.votersOutgoing.length > 0) this.labels.add('joint configuration');
     }
   }

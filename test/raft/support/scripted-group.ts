@@ -194,6 +194,9 @@ export class ScriptedGroup {
       case 'transfer':
         node.transferLeader(rest[0] ?? '');
         break;
+      case 'begin':
+        node.begin();
+        break;
       case 'forget':
         node.forgetLeader();
         break;
