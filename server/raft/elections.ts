@@ -80,7 +80,9 @@ export function onVoteResponse(state: RaftState, message: Message): void {
   if (isPre && !message.reject && message.term !== state.term + 1) return;
   // Who lost its disk has forgotten its vote and its entries (ha.md 2.5 rule 10).
   const counts = !(message.emptyLog && !message.reject && state.log.commit > 0);
-  if (counts && !state.votes.has(message.from)) state.votes.set(message.from, !message.reject);
+  // A vote that was given stands; a refusal may be of a campaign of this term before a crash.
+  if (counts && state.votes.get(message.from) !== true)
+    state.votes.set(message.from, !message.reject);
   const result = voteResult(state.voterSets, (id) => state.votes.get(id));
   if (result === 'lost') becomeFollower(state, state.term, undefined);
   if (result !== 'won') {

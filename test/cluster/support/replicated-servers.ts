@@ -75,7 +75,8 @@ export const defaultBounds: GroupCommitBounds = {
   queueLengthMax: () => 10_000,
   queuedBytesMax: () => 256 * 1024 * 1024,
   batchLengthMax: () => 500,
-  quorumTimeoutMs: () => 2000,
+  // No step depends on how busy the machine is; who waits for a deadline sets one.
+  quorumTimeoutMs: () => 60_000,
 };
 
 export class ReplicatedServer {
