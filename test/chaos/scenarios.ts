@@ -69,12 +69,16 @@ export const scenarios: Readonly<Record<string, readonly Shown[]>> = {
   S1: [databases('S1')],
   S2: [
     snapshots('an archive that breaks off leaves what was there'),
+    shown('cluster/snapshot/long/killed-installs.ts')('S2: killed at each step'),
     staging('a start keeps what the log knows and is whole'),
     catalog('a publication that a crash broke off'),
   ],
   S3: [databases('S3')],
   S4: [databases('S4')],
-  S5: [snapshots('a hostile archive leaves what was there')],
+  S5: [
+    snapshots('a hostile archive leaves what was there'),
+    snapshots('hostile parts leave what was there'),
+  ],
   S6: [shown('cluster/replication/breaks.test.ts')('a server that was down catches up')],
   S7: [databases('S7'), snapshots('without room nothing is fetched')],
   B1: [shown('cluster/processes/bootstrap.ts')('equal copies become one database')],
