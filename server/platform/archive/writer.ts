@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
+import { createHash, type Hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
 import { fileSink } from '../file-sink.ts';
+import { addPackedEntry } from './packed-entry.ts';
 
 /** A file that goes into an archive. */
 export interface ArchiveInput {
@@ -41,8 +41,8 @@ export interface ArchiveWriting {
 const pieceBytes = 256 * 1024;
 
 /**
- * Writes a ZIP archive with memory for a few pieces, whatever its size; deflating runs on the thread pool, one piece at a
- * time. The file is on the disk when this resolves. After an error the file may be there in part; the caller deletes it.
+ * Writes a ZIP archive with memory for a few pieces, whatever its size; some of them are deflated at once, on the thread pool. The
+ * file is on the disk when this resolves. After an error the file may be there in part; the caller deletes it.
  * @returns bytes of the archive
  */
 export async function writeArchive(writing: ArchiveWriting): Promise<number> {
@@ -51,6 +51,8 @@ export async function writeArchive(writing: ArchiveWriting): Promise<number> {
   const failed = new Promise<never>((_, reject) => archive.on('error', reject));
   failed.catch(() => {});
   const output = await open(path, 'wx', 0o600);
+  const ended = new AbortController();
+  let adding: Promise<void> | undefined;
   let size = 0;
   try {
     const sink = fileSink(output, (bytes) => {
@@ -60,15 +62,13 @@ export async function writeArchive(writing: ArchiveWriting): Promise<number> {
     written.catch(() => {});
     const done: ArchivedFile[] = [];
     for (const file of files) {
-      const { entry, digest } = measured(file, writing);
-      const options = { size: file.sizeBytes, compressionLevel, mode: 0o100600 };
-      archive.addReadStream(entry, file.name, options);
-      try {
-        await Promise.race([once(entry, 'close'), failed, written]);
-      } finally {
-        entry.destroy();
-      }
-      done.push({ name: file.name, size: file.sizeBytes, sha256: await digest });
+      const hash = createHash('sha256');
+      const pieces = piecesOf(file, writing, hash);
+      const { name } = file;
+      const entry = { name, compressionLevel, pieces, mode: 0o100600, signal: ended.signal };
+      adding = addPackedEntry(archive, entry);
+      await Promise.race([adding, failed, written.then(() => adding)]);
+      done.push({ name, size: file.sizeBytes, sha256: hash.digest('hex') });
     }
     const manifest = await writing.manifest(done);
     archive.addBuffer(Buffer.from(manifest.content), manifest.name, { mode: 0o100600 });
@@ -76,6 +76,8 @@ export async function writeArchive(writing: ArchiveWriting): Promise<number> {
     await Promise.race([written, failed]);
     await output.sync();
   } finally {
+    ended.abort();
+    await adding?.catch(() => {});
     await output.close();
   }
   return size;
@@ -147,23 +149,32 @@ function measured(
     resolve = done;
   });
   async function* pieces(): AsyncGenerator<Uint8Array> {
-    const input = await open(file.path, 'r');
-    try {
-      for (let left = file.sizeBytes; left > 0; ) {
-        signal.throwIfAborted();
-        const piece = Buffer.allocUnsafe(Math.min(pieceBytes, left));
-        const { bytesRead } = await input.read(piece, 0, piece.length);
-        if (bytesRead === 0) throw new Error(`'${file.name}' became shorter while it was read`);
-        const read = piece.subarray(0, bytesRead);
-        hash.update(read);
-        left -= bytesRead;
-        await onRead(bytesRead);
-        yield read;
-      }
-    } finally {
-      await input.close();
-    }
+    yield* piecesOf(file, { onRead, signal }, hash);
     resolve(hash.digest('hex'));
   }
   return { entry: Readable.from(pieces(), { objectMode: false }), digest };
+}
+
+/** The bytes of a file, which the hash is told of. */
+async function* piecesOf(
+  file: ArchiveInput,
+  { onRead, signal }: Pick<ArchiveWriting, 'onRead' | 'signal'>,
+  hash: Hash,
+): AsyncGenerator<Uint8Array> {
+  const input = await open(file.path, 'r');
+  try {
+    for (let left = file.sizeBytes; left > 0; ) {
+      signal.throwIfAborted();
+      const piece = Buffer.allocUnsafe(Math.min(pieceBytes, left));
+      const { bytesRead } = await input.read(piece, 0, piece.length);
+      if (bytesRead === 0) throw new Error(`'${file.name}' became shorter while it was read`);
+      const read = piece.subarray(0, bytesRead);
+      hash.update(read);
+      left -= bytesRead;
+      await onRead(bytesRead);
+      yield read;
+    }
+  } finally {
+    await input.close();
+  }
 }
