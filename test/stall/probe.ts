@@ -11,6 +11,8 @@ export interface Stall {
   readonly turnWallMs: number;
   /** The longest turn in processor time without the collections of garbage in it. */
   readonly ownMs: number;
+  /** Which step held the loop in that turn, where it is asked for. */
+  readonly heldBy: string;
   /** Longest collection of garbage on the clock, which is part of a turn. */
   readonly collectionMs: number;
   /** Of the health checks that ran beside it, one every 5 ms: the middle one, the 99th of a hundred, the slowest, and how many took more than 10 ms. */
@@ -80,6 +82,7 @@ export class Prober {
       wallMs: number;
       processorMs: number;
       ownMs: number;
+      heldBy: string;
       collectionMs: number;
     };
     const healthMs = await this.#healthSinceThen();
@@ -89,6 +92,7 @@ export class Prober {
       turnMs: longest.processorMs,
       turnWallMs: longest.wallMs,
       ownMs: longest.ownMs,
+      heldBy: longest.heldBy,
       collectionMs: longest.collectionMs,
       healthMedianMs: share(healthMs, 0.5),
       healthP99Ms: share(healthMs, 0.99),

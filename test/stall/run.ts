@@ -14,7 +14,9 @@ import { databaseName, loadValues } from './values.ts';
  * npm run stall: the longest turns of the event loop that single calls and statements cause, on the largest values that limits
  * allow. `--type T,U` and `--only TEXT` choose expressions, `--calls FILE` others, `--above MS` prints the longer ones at once.
  * `--agents` tries the doors of agents and keys instead, `--cypher` statements of Cypher. `--seconds 1.5` repeats each for so long,
- * so that a 99th of a hundred answers of `/health` is one.
+ * so that a 99th of a hundred answers of `/health` is one. `--held-by` says below each line which step of the work held the loop in its
+ * longest turn without collections. `--times 4` asks each so often and shows the shortest of its longest turns but the first, and the
+ * first: what a busy machine or code that is not compiled yet adds.
  */
 
 const password = 'stall-password';
@@ -29,6 +31,8 @@ const { values: options } = parseArgs({
     agents: { type: 'boolean', default: false },
     seconds: { type: 'string', default: '0' },
     cypher: { type: 'boolean', default: false },
+    'held-by': { type: 'boolean', default: false },
+    times: { type: 'string', default: '1' },
     out: { type: 'string' },
   },
 });
@@ -45,7 +49,10 @@ const server = await startServer({
       ? []
       : ['--cpu-prof', '--cpu-prof-dir', options.profile, '--cpu-prof-interval', '500']),
   ],
-  environment: { STALL_PORT: String(watchPort) },
+  environment: {
+    STALL_PORT: String(watchPort),
+    ...(options['held-by'] && { STALL_HELD_BY: 'yes' }),
+  },
   settings: {
     // Each statement is over or refused within seconds.
     ...(options.cypher && { 'service.command.timeout': '10000' }),
@@ -117,9 +124,21 @@ try {
     await loadGraph(client);
     for (const statement of cypherCases) {
       if (!options.only.split('|').some((part) => statement.name.includes(part))) continue;
-      const stall = await prober.during(statement.name, () => askCypher(client, statement));
-      stalls.push(stall);
-      if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
+      const tried: Stall[] = [];
+      for (let time = 0; time < Number(options.times); time += 1) {
+        // Another text each time: it is compiled anew.
+        const text = `${statement.text}${' '.repeat(time)}`;
+        const name = `${statement.name}${time === 0 ? '' : ', again'}`;
+        const ask = (): Promise<string> => askCypher(client, { ...statement, text });
+        tried.push(await prober.during(name, ask));
+      }
+      const [first, ...again] = tried;
+      again.sort((a, b) => a.ownMs - b.ownMs);
+      for (const stall of [first, again[0]]) {
+        if (stall === undefined) continue;
+        stalls.push(stall);
+        if (stall.turnMs > Number(options.above)) process.stdout.write(`${lineOf(stall)}\n`);
+      }
     }
   }
   const shown = [0.5, 0.99, 0.999].map((share) => prober.healthMsAt(share).toFixed(1));
@@ -158,7 +177,8 @@ function giveWay(): void {
 
 function lineOf(stall: Stall): string {
   const figures = figureNames.map((name) => stall[name].toFixed(0).padStart(6));
-  return `${figures.join(' ')}  ${stall.name.slice(0, 80)}  ${stall.outcome}`;
+  const heldBy = stall.heldBy === '' ? '' : `\n${' '.repeat(12)}held by ${stall.heldBy}`;
+  return `${figures.join(' ')}  ${stall.name.slice(0, 80)}  ${stall.outcome}${heldBy}`;
 }
 
 stalls.sort((a, b) => b.turnMs - a.turnMs);

@@ -1,12 +1,14 @@
 import { createServer } from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
+import { HeldBy } from './held-by.ts';
 
 /*
  * Preloaded into the server that is probed: measures how long the event loop is held. A timer of one millisecond looks at the
  * clock and at the processor time of the thread; what passed between two looks is one turn. Processor time does not grow while
  * others have the machine. The longest collection of garbage, which is part of some turn, is told on the clock, and the longest turn
  * without the collections in it: each is taken to have had as much of the processor as the turn. A line to the port in `STALL_PORT`
- * answers the longest turns since the last line and forgets them.
+ * answers the longest turns since the last line and forgets them. With `STALL_HELD_BY` it says which step held the longest one without
+ * collections, and everything is slower by a tenth.
  */
 
 interface Span {
@@ -44,17 +46,18 @@ function look(): void {
   lastProcessorMs += turn.processorMs;
 }
 
-/** The longest turn but for the collections in it. */
-function longestOwnMs(): number {
-  let ownMs = Math.min(keptTurnMs, longest.processorMs);
+/** The longest turn but for the collections in it; undefined when none is long. */
+function longestOwn(): { readonly turn: Turn; readonly ownMs: number } | undefined {
+  let found: { readonly turn: Turn; readonly ownMs: number } | undefined;
   for (const turn of turns) {
     let collectedMs = 0;
     for (const { startMs, endMs } of garbage)
       collectedMs += Math.max(0, Math.min(endMs, turn.endMs) - Math.max(startMs, turn.startMs));
     const ownShare = 1 - collectedMs / (turn.endMs - turn.startMs);
-    ownMs = Math.max(ownMs, turn.processorMs * ownShare);
+    const ownMs = turn.processorMs * ownShare;
+    if (found === undefined || found.ownMs < ownMs) found = { turn, ownMs };
   }
-  return ownMs;
+  return found;
 }
 
 setInterval(look, 1).unref();
@@ -71,19 +74,31 @@ function lookAtCollections(
   }
 }
 
+const heldBy = process.env['STALL_HELD_BY'] === undefined ? undefined : new HeldBy();
+await heldBy?.begin();
+
+async function told(): Promise<string> {
+  look();
+  lookAtCollections(collections.takeRecords());
+  const own = longestOwn();
+  const ownMs = own?.ownMs ?? Math.min(keptTurnMs, longest.processorMs);
+  const step = own && (await heldBy?.end(own.turn));
+  const answer = JSON.stringify({ ...longest, ownMs, heldBy: step ?? '' });
+  if (own === undefined) await heldBy?.end({ startMs: 0, endMs: 0 });
+  await heldBy?.begin();
+  look();
+  turns = [];
+  garbage = [];
+  longest.wallMs = 0;
+  longest.processorMs = 0;
+  longest.collectionMs = 0;
+  return `${answer}\n`;
+}
+
 createServer((socket) => {
   socket.setNoDelay(true);
   socket.on('error', () => socket.destroy());
-  socket.on('data', () => {
-    look();
-    lookAtCollections(collections.takeRecords());
-    socket.write(`${JSON.stringify({ ...longest, ownMs: longestOwnMs() })}\n`);
-    turns = [];
-    garbage = [];
-    longest.wallMs = 0;
-    longest.processorMs = 0;
-    longest.collectionMs = 0;
-  });
+  socket.on('data', () => void told().then((line) => socket.write(line)));
 })
   .listen(Number(process.env['STALL_PORT']), '127.0.0.1')
   .unref();
