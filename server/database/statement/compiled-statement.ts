@@ -54,14 +54,22 @@ function isPurePlan(plan: LogicalPlan): boolean {
 /** The user may open the database, no more. */
 const databaseAccess: readonly Access[] = [{ effects: readOnly, types: [] }];
 
-function hasNode(plan: LogicalPlan, isMeant: (node: LogicalPlan) => boolean): boolean {
-  let isThere = false;
+interface PlanTraits {
+  readonly commitsBatches: boolean;
+  readonly commitsPieces: boolean;
+  readonly setsLabels: boolean;
+}
+
+function traitsOf(plan: LogicalPlan): PlanTraits {
+  const traits = { commitsBatches: false, commitsPieces: false, setsLabels: false };
   walkPlan(plan, {
     plan(node) {
-      if (isMeant(node)) isThere = true;
+      if (node.op === 'Apply' && node.transactions !== undefined) traits.commitsBatches = true;
+      else if (node.op === 'CommitEvery') traits.commitsPieces = true;
+      else if (node.op === 'SetLabels') traits.setsLabels = true;
     },
   });
-  return isThere;
+  return traits;
 }
 
 /** A statement text in the form in which it is kept: authorized and started in a few lookups. */
@@ -96,6 +104,7 @@ export class CompiledStatement {
   readonly #sizes: PlannedSizes;
   readonly #idle: PlanInstance[] = [];
   #executionCount = 0;
+  #expected: { readonly ms: number; readonly look: number } | undefined;
 
   /**
    * @param options `instantiate` makes what one execution needs; `describe` gives the same with operators that say what they
@@ -119,17 +128,14 @@ export class CompiledStatement {
     // The plan of a statement shows nothing of the records (security.md 4.3).
     this.accesses = program.inspect === 'explain' ? databaseAccess : options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
-    this.commitsInBatches =
-      program.dialect === 'cypher' &&
-      hasNode(program.plan, (node) => node.op === 'Apply' && node.transactions !== undefined);
-    const commitsPieces =
-      this.commitsInBatches || hasNode(program.plan, ({ op }) => op === 'CommitEvery');
+    const { commitsBatches, commitsPieces, setsLabels } = traitsOf(program.plan);
+    this.commitsInBatches = program.dialect === 'cypher' && commitsBatches;
     this.changesSchema =
       options.effects.has('schema') ||
       options.effects.has('settings') ||
       options.effects.has('repair') ||
-      (!this.isReadOnly && commitsPieces);
-    this.maySetLabels = !this.isReadOnly && hasNode(program.plan, ({ op }) => op === 'SetLabels');
+      (!this.isReadOnly && (this.commitsInBatches || commitsPieces));
+    this.maySetLabels = !this.isReadOnly && setsLabels;
     this.isPure = isPurePlan(program.plan);
     this.#instantiate = options.instantiate;
     this.#describe = options.describe;
@@ -156,9 +162,13 @@ export class CompiledStatement {
     return this.#executionCount % executionsPerLook === 0 && this.#sizes.areStale(view);
   }
 
-  /** By the estimate that EXPLAIN of openCypher shows. */
+  /** By the estimate that EXPLAIN of openCypher shows, made once for as many executions as `isStale` lets pass. */
   expectedMs(view: ReadView): number {
-    return this.#estimates(view)(this.program.plan).cost / 1000;
+    const look = Math.floor(this.#executionCount / executionsPerLook);
+    if (this.#expected?.look === look) return this.#expected.ms;
+    const ms = this.#estimates(view)(this.program.plan).cost / 1000;
+    this.#expected = { ms, look };
+    return ms;
   }
 
   /** Operators and context for one execution: those of an execution that is over, when there are some. */

@@ -5,7 +5,12 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Access } from '#core/principal.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { fullName } from '#catalog/definitions.ts';
-import { accessesOf, effectsOf, type WritingNames } from '#query/algebra/effects.ts';
+import {
+  accessesInSteps,
+  accessesOf,
+  effectsInSteps,
+  type WritingNames,
+} from '#query/algebra/effects.ts';
 import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { CommandsProgram, RecordContext, RecordStep } from '#query/algebra/commands.ts';
 import type { MissingType } from '#query/algebra/missing-type.ts';
@@ -350,11 +355,11 @@ export class StatementCompiler {
     view: ReadView,
     catalog: Catalog,
   ): CompileSteps<Doings & { readonly plan: LogicalPlan }> {
-    const own = effectsOf(program, this.#planner.writing);
+    const own = yield* effectsInSteps(program, this.#planner.writing);
     yield;
     const called = this.#called.doingsOf(program.plan, view);
     yield;
-    const accesses = accessesOf(program, catalog);
+    const accesses = yield* accessesInSteps(program, catalog);
     if (called === undefined) return { effects: own, accesses, plan: program.plan };
     const isReading = isReadOnly(called.effects);
     return {
@@ -402,6 +407,11 @@ export class StatementCompiler {
     yield;
     const makeOperators = yield* this.#planner.lower(optimized, catalog);
     const makeContext = () => this.#makeContext(optimized.slotCount);
+    yield;
+    const sizes = sizesSeen(optimized.plan, view, catalog);
+    yield;
+    const warnings = planned.types.length > 0 ? undefined : warningsOfPlan(optimized, view);
+    yield;
     return new CompiledStatement({
       program: optimized,
       catalogVersion: view.catalog.version,
@@ -415,8 +425,8 @@ export class StatementCompiler {
       },
       estimates: (now) => this.#planner.estimates(now, catalog),
       typesMade: planned.types,
-      sizes: sizesSeen(optimized.plan, view, catalog),
-      warnings: planned.types.length > 0 ? undefined : warningsOfPlan(optimized, view),
+      sizes,
+      warnings,
     });
   }
 

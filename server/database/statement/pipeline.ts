@@ -128,11 +128,11 @@ export class StatementPipeline {
   }
 
   async #runLong(statement: Statement, options: RunOptions): Promise<ResultStream> {
-    const { compiler, transactions, runtime } = this.#options;
+    const { compiler, transactions } = this.#options;
     using _prepared = await prepareLongText(compiler, statement, {
+      ...this.#options,
       options,
       view: () => transactions.view(),
-      runtime,
     });
     this.#options.requireOpen();
     return await this.#begin(statement, options);

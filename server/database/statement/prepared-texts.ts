@@ -3,7 +3,8 @@ import type { Runtime } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import { type CompileSteps, completedWithPauses } from './compile-steps.ts';
 import type { RunOptions, Statement } from '../session.ts';
-import type { StatementCompiler } from './compiler.ts';
+import type { DatabaseThreads } from '../threads/database-threads.ts';
+import type { Compiled, StatementCompiler } from './compiler.ts';
 
 /** Characters from which on compiling may take longer than a slice: 40 patterns without a tie are that long. */
 const longTextLength = 1024;
@@ -27,6 +28,7 @@ export async function prepareLongText(
     readonly options: RunOptions;
     readonly view: () => ReadView;
     readonly runtime: Runtime;
+    readonly threads?: DatabaseThreads | undefined;
   },
 ): Promise<Disposable> {
   using view = surroundings.view();
@@ -41,12 +43,28 @@ export async function preparedIn(
     readonly options: RunOptions;
     readonly view: ReadView;
     readonly runtime: Runtime;
+    readonly threads?: DatabaseThreads | undefined;
   },
 ): Promise<Disposable> {
   const { options, runtime, view } = surroundings;
   if (!isLongText(statement.text) || compiler.isKnown(statement, view)) return nothingToRelease;
-  const compiled = await completedInTurns(compiler.steps(statement, view), runtime, options);
+  const steps = stepsToRun(compiler.steps(statement, view), surroundings);
+  const compiled = await completedInTurns(steps, runtime, options);
   return { [Symbol.dispose]: compiler.keepForNow(statement, compiled) };
+}
+
+/** Ends at a place to pause: the statement begins to run in a turn of its own. */
+function* stepsToRun(
+  steps: CompileSteps<Compiled>,
+  { threads, view }: { readonly threads?: DatabaseThreads | undefined; readonly view: ReadView },
+): CompileSteps<Compiled> {
+  const compiled = yield* steps;
+  yield;
+  if (threads !== undefined && compiled.kind === 'statement' && compiled.isReadOnly) {
+    yield* threads.judgeInSteps(compiled, view);
+    yield;
+  }
+  return compiled;
 }
 
 /** All steps, giving the others a turn now and then. @throws DatabaseError `Cancelled` when the client leaves meanwhile */

@@ -1,5 +1,6 @@
 import type { StorageEngine } from '#storage/engine.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { CompiledStatement } from '../statement/compiled-statement.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
@@ -7,7 +8,7 @@ import type { RenderedRows, RowForm, RunOptions, Statement } from '../session.ts
 import { encodeParameters, type ThreadedDatabase } from './messages.ts';
 import { ChosenRows, type Move, MovedRows } from './moved-rows.ts';
 import type { ReaderThreads } from './reader-threads.ts';
-import { staysHereFor } from './where-it-runs.ts';
+import { staysHereFor, staysHereInSteps } from './where-it-runs.ts';
 
 /** A statement that took less in a thread stays the next time. */
 const shortMsMax = 5;
@@ -71,6 +72,14 @@ export class DatabaseThreads {
     const { engine, workMsMin } = this.#options;
     const msMin = workMsMin + engine.checkpointMs();
     return compiled.expectedMs(view) < msMin ? 'it is expected to be short' : undefined;
+  }
+
+  /** Finds out what `staysFor` will want to know of a long plan. */
+  *judgeInSteps(compiled: CompiledStatement, view: ReadView): PausingWork<void> {
+    const why = yield* staysHereInSteps(compiled.program, view.catalog);
+    if (why !== undefined) return;
+    yield;
+    compiled.expectedMs(view);
   }
 
   /** Its rows, which begin to run when they are first pulled, in a thread or, when none is free, by `here`; undefined: it stays. */

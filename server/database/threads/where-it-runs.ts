@@ -1,8 +1,9 @@
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import { foldAscii } from '#core/text/case-folding.ts';
 import type { IndexId } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Expression } from '#query/algebra/expression.ts';
-import { walkPlan } from '#query/algebra/plan-walk.ts';
+import { walkPlanInSteps } from '#query/algebra/plan-walk-in-steps.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '#query/algebra/plan.ts';
 import { geoSearchFunctions } from '#query/functions/search/geo-functions.ts';
 import { sparseSearchFunctions } from '#query/functions/search/sparse-functions.ts';
@@ -92,17 +93,25 @@ const known = new WeakMap<QueryProgram, { readonly why: string | undefined }>();
  * Cost: a walk through the plan, once.
  */
 export function staysHereFor(program: QueryProgram, catalog: Catalog): string | undefined {
+  return toEnd(staysHereInSteps(program, catalog));
+}
+
+/** As `staysHereFor`, with pauses in the walk. */
+export function* staysHereInSteps(
+  program: QueryProgram,
+  catalog: Catalog,
+): PausingWork<string | undefined> {
   let found = known.get(program);
   if (found === undefined) {
-    found = { why: reasonIn(program.plan, catalog) };
+    found = { why: yield* reasonIn(program.plan, catalog) };
     known.set(program, found);
   }
   return found.why;
 }
 
-function reasonIn(plan: LogicalPlan, catalog: Catalog): string | undefined {
+function* reasonIn(plan: LogicalPlan, catalog: Catalog): PausingWork<string | undefined> {
   let why: string | undefined;
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
       why ??= staysForNode[node.op];
       if (node.op === 'IndexSearch' || node.op === 'IndexEntries')

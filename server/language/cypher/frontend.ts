@@ -59,7 +59,7 @@ function analyzeStatement(
     statementLimit: statement.kind === 'query' ? writtenLimit(statement.query) : undefined,
     inspect,
     dialect: 'cypher',
-    requiredParameters: isExplained ? [] : madeOnce(() => parametersOf(plan)),
+    requiredParameters: isExplained ? [] : madeOnce(() => parametersOf(plan, ast.text)),
     ...(statement.kind === 'command' && { isCommand: true }),
   };
   if (missing.length === 0) return program;
@@ -133,7 +133,8 @@ function limitOfPart({ clauses }: SingleQuery): QueryProgram['statementLimit'] {
 }
 
 /** Names of the parameters that the plan uses. */
-function parametersOf(plan: LogicalPlan): readonly string[] {
+function parametersOf(plan: LogicalPlan, text: string): readonly string[] {
+  if (!text.includes('$')) return [];
   const names = new Set<string>();
   walkPlan(plan, {
     expression(part) {

@@ -1,4 +1,5 @@
 import type { Effect } from '#core/effects.ts';
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import type { Access } from '#core/principal.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
@@ -7,6 +8,7 @@ import { fullName } from '#catalog/definitions.ts';
 import { effectsOfMaintenance, typesOfMaintenance } from './maintenance.ts';
 import { type Command, type CommandsProgram, isReadingCommand } from './commands.ts';
 import { walkPlan } from './plan-walk.ts';
+import { walkPlanInSteps } from './plan-walk-in-steps.ts';
 import type { Expression } from './expression.ts';
 import type { LogicalPlan, PlanOp } from './plan.ts';
 import type { Program } from './program.ts';
@@ -81,16 +83,21 @@ const noWritingNames: WritingNames = { procedures: new Map(), functions: new Map
  * here it counts as whatever a script can do. Operations (BACKUP, EXPORT, IMPORT) see or
  * change everything, whatever the rights on types, so they are `security` (security.md 4.3).
  */
-export function effectsOf(
+export function effectsOf(program: Program, writing?: WritingNames): ReadonlySet<Effect> {
+  return toEnd(effectsInSteps(program, writing));
+}
+
+/** As `effectsOf`, with pauses in long plans. */
+export function* effectsInSteps(
   program: Program,
-  writing: WritingNames = noWritingNames,
-): ReadonlySet<Effect> {
+  writing?: WritingNames,
+): PausingWork<ReadonlySet<Effect>> {
   if (program.kind === 'operation') return new Set<Effect>(['read', 'security']);
   if (program.kind === 'script')
     return new Set<Effect>(['read', 'insert', 'update', 'delete', 'schema']);
   if (program.kind === 'commands') return effectsOfCommands(program);
   if (program.missingTypes !== undefined) return new Set<Effect>(['read', 'insert']);
-  return effectsOfPlan(program.plan, writing);
+  return yield* effectsOfPlanInSteps(program.plan, writing);
 }
 
 /** What all of its commands do, those of blocks, too. */
@@ -115,15 +122,20 @@ function writtenBy(command: Command): readonly Effect[] {
 }
 
 /** As `effectsOf`, for a plan. */
-export function effectsOfPlan(
+export function effectsOfPlan(plan: LogicalPlan, writing?: WritingNames): ReadonlySet<Effect> {
+  return toEnd(effectsOfPlanInSteps(plan, writing));
+}
+
+/** As `effectsInSteps`, for a plan. */
+export function* effectsOfPlanInSteps(
   plan: LogicalPlan,
   writing: WritingNames = noWritingNames,
-): ReadonlySet<Effect> {
+): PausingWork<ReadonlySet<Effect>> {
   const effects = new Set<Effect>(['read']);
   const add = (more: readonly Effect[] | undefined): void => {
     for (const effect of more ?? []) effects.add(effect);
   };
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
       add(effectsOfNode[node.op]);
       add(effectsOfWork(node));
@@ -142,6 +154,14 @@ export function effectsOfPlan(
  * records are judged one by one while it runs (`record-guard.ts`).
  */
 export function accessesOf(program: Program, catalog: Catalog): readonly Access[] {
+  return toEnd(accessesInSteps(program, catalog));
+}
+
+/** As `accessesOf`, with pauses in long plans. */
+export function* accessesInSteps(
+  program: Program,
+  catalog: Catalog,
+): PausingWork<readonly Access[]> {
   if (program.kind !== 'query') return [{ effects: effectsOf(program), types: undefined }];
   if (program.missingTypes !== undefined)
     return [
@@ -150,7 +170,7 @@ export function accessesOf(program: Program, catalog: Catalog): readonly Access[
       ...(merges(program.plan) ? [{ effects: new Set<Effect>(['update']), types: [] }] : []),
     ];
   const touched = new Map<Effect, Touched>();
-  walkPlan(program.plan, {
+  yield* walkPlanInSteps(program.plan, {
     plan(node) {
       for (const effect of effectsOfNode[node.op])
         touch(touched, effect, typesOf(node, catalog, effect));

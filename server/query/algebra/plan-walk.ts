@@ -174,16 +174,19 @@ export interface PlanVisitor {
 export function walkPlan(plan: LogicalPlan, visitor: PlanVisitor): void {
   visitor.plan?.(plan);
   const { inputs, expressions } = partsOf(plan);
-  for (let at = 0; at < expressions.length; at += 1) {
-    const expression = expressions[at] as Expression;
-    if (holdsSubPlan(expression)) {
-      visitor.subPlan?.();
-      walkExpressionAndPlans(expression, visitor);
-    }
-    // Who looks at plans only need not see the terms of a condition that holds none.
-    else if (visitor.expression !== undefined) walkExpression(expression, visitor.expression);
-  }
+  for (let at = 0; at < expressions.length; at += 1)
+    visitExpression(expressions[at] as Expression, visitor);
   for (let at = 0; at < inputs.length; at += 1) walkPlan(inputs[at] as LogicalPlan, visitor);
+}
+
+/** An expression that stands in a node, with what it holds. */
+export function visitExpression(expression: Expression, visitor: PlanVisitor): void {
+  if (holdsSubPlan(expression)) {
+    visitor.subPlan?.();
+    walkExpressionAndPlans(expression, visitor);
+  }
+  // Who looks at plans only need not see the terms of a condition that holds none.
+  else if (visitor.expression !== undefined) walkExpression(expression, visitor.expression);
 }
 
 function walkExpressionAndPlans(expression: Expression, visitor: PlanVisitor): void {

@@ -307,8 +307,8 @@ interface PendingRewrite {
   rewritten: Expression[] | undefined;
 }
 
-/** Those of fewer operands are rewritten without a pause. */
-const longOperandCount = 64;
+/** Those of fewer operands are gone through without a pause. */
+export const longOperandCount = 64;
 
 /**
  * Rebuilds the expression from its leaves up: `rewrite` sees each node with its operands already rewritten. Parts that do not

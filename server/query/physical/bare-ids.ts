@@ -1,8 +1,9 @@
 import { isReadOnly } from '#core/effects.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
-import { effectsOfPlan } from '../algebra/effects.ts';
+import { effectsOfPlanInSteps } from '../algebra/effects.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import { expressionsOf, walkPlan } from '../algebra/plan-walk.ts';
+import { walkPlanInSteps } from '../algebra/plan-walk-in-steps.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsRead, slotsReadBy } from '../algebra/slots.ts';
 import { operandsOf, rewriteExpression, slotsBoundBy, slotsOfOutput } from '../algebra/walk.ts';
@@ -18,14 +19,18 @@ import { callsUserFunction } from '../functions/user-function.ts';
 export function* bareIdSlots(program: QueryProgram): PausingWork<ReadonlySet<Slot>> {
   const written = writtenIds(program.plan);
   if (written.size === 0) return written;
-  const stepped = onlyReads(program.plan) ? endsOfSteps(program.plan) : noSlots;
+  yield;
+  const readsOnly = isReadOnly(yield* effectsOfPlanInSteps(program.plan));
+  yield;
+  const stepped =
+    readsOnly && !(yield* callsOfUsers(program.plan)) ? endsOfSteps(program.plan) : noSlots;
   yield;
   const edges = edgesOfSteps(program.plan);
   const isIdentity = (part: Expression): boolean =>
     takesIdOfSlot(part, edges) || takesPropertyOf(part, stepped);
   const readAsValues = new Set<Slot>(slotsOfOutput(program.output));
   const nodes: LogicalPlan[] = [];
-  walkPlan(program.plan, {
+  yield* walkPlanInSteps(program.plan, {
     plan(node) {
       nodes.push(node);
     },
@@ -79,15 +84,15 @@ export function endsOfSteps(plan: LogicalPlan): ReadonlySet<Slot> {
   return ends;
 }
 
-/** Records stay what they are for the whole statement. */
-function onlyReads(plan: LogicalPlan): boolean {
-  let isRead = isReadOnly(effectsOfPlan(plan));
-  walkPlan(plan, {
+/** Functions of users may write while the statement runs. */
+function* callsOfUsers(plan: LogicalPlan): PausingWork<boolean> {
+  let isCalled = false;
+  yield* walkPlanInSteps(plan, {
     expression(part) {
-      if (part.op === 'Call' && callsUserFunction(part.function)) isRead = false;
+      if (part.op === 'Call' && callsUserFunction(part.function)) isCalled = true;
     },
   });
-  return isRead;
+  return isCalled;
 }
 
 /** What the node does with values; ids that it only walks from or to, or tells apart, are left out. */

@@ -6,6 +6,7 @@ import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
 import { inputsOf, walkPlan } from '../algebra/plan-walk.ts';
+import { walkPlanInSteps } from '../algebra/plan-walk-in-steps.ts';
 import type { CompileEnvironment } from '../evaluate/evaluator.ts';
 import type { FunctionRegistry } from '../evaluate/function-definition.ts';
 import { DetachOperator } from '../operators/flow/detach.ts';
@@ -60,7 +61,7 @@ export function* planInSteps(
   environment: PlannerEnvironment,
 ): PausingWork<() => PhysicalOperator> {
   const outputSlots = slotsOfOutput(program.output);
-  const { givesReferences, countsEdges, deletesInCypher } = traitsOf(program.plan);
+  const { givesReferences, countsEdges, deletesInCypher } = yield* traitsOf(program.plan);
   yield;
   const edgeTables = new EdgeTables();
   const bareIds = yield* bareIdSlots(program);
@@ -235,11 +236,11 @@ interface PlanTraits {
   readonly deletesInCypher: boolean;
 }
 
-function traitsOf(plan: LogicalPlan): PlanTraits {
+function* traitsOf(plan: LogicalPlan): PausingWork<PlanTraits> {
   let givesReferences = false;
   let countsEdges = false;
   let deletesInCypher = false;
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
       const { op } = node;
       if (op === 'Delete' && node.dialect === 'cypher') deletesInCypher = true;

@@ -85,7 +85,9 @@ export class RowEncoder {
     const values = this.#values;
     values.length = 0;
     for (const value of properties.values()) values.push(value);
-    this.#write(shape, values, properties, ends, 2);
+    // A row that turns out to be long is written anew. Each value in the extra map has at least its size before it.
+    const isLong = (properties.size - shape.columns.length) * 4 >= narrowRowMax;
+    this.#write(shape, values, properties, ends, isLong ? 4 : 2);
     values.length = 0;
     return this.#out.take();
   }

@@ -6,12 +6,17 @@ export function* partsOf(expr: Expr): Generator<Expr> {
   const waiting: Expr[] = [expr];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     yield part;
-    waiting.push(...operandsOf(part));
+    for (const operand of operandsOf(part)) waiting.push(operand);
   }
 }
 
 export function holdsAggregate(expr: Expr): boolean {
-  for (const part of partsOf(expr)) if (isAggregate(part)) return true;
+  if (isAggregate(expr)) return true;
+  const waiting = [...operandsOf(expr)];
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    if (isAggregate(part)) return true;
+    for (const operand of operandsOf(part)) waiting.push(operand);
+  }
   return false;
 }
 

@@ -67,7 +67,9 @@ class ProjectionCompiler {
     this.#plan = row.plan;
     this.#clause = clause.name;
     this.#where = clause.where;
-    this.#isGrouped = madeOnce(() => projection.items.some(({ value }) => holdsAggregate(value)));
+    this.#isGrouped = mapLong(projection.items, ({ value }) => holdsAggregate(value)).includes(
+      true,
+    );
   }
 
   compile(): Projected {

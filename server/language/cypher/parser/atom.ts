@@ -210,40 +210,37 @@ function bracketed(parser: Parser): Expression {
   if (isComprehensionOfPatterns(parser)) return patternComprehension(parser);
   const nodesBefore = parser.nodeCount;
   parser.expect('[');
-  const items = parser.at(']') ? [] : listItems(parser);
+  const { items, values } = parser.at(']') ? { items: [], values: [] } : listItems(parser);
   parser.expect(']');
   const span = { at, end: parser.lastEnd };
-  const values = constantsOf(items);
   if (values === undefined) return { kind: 'list', items, ...span };
   parser.forgetNodesSince(nodesBefore);
   return { kind: 'literal', value: values, ...span };
 }
 
-const listLiterals = new LoopSite<{ readonly items: Expression[]; areLiterals: boolean }>();
+interface ListItems {
+  readonly items: Expression[];
+  /** Undefined as soon as one is no literal. */
+  values: Value[] | undefined;
+}
+
+const listLiterals = new LoopSite<ListItems>();
 
 /** As long as the items are literals they count as one word. */
-function listItems(parser: Parser): Expression[] {
+function listItems(parser: Parser): ListItems {
   const before = parser.nodeCount;
   const loop =
-    parser.resumed(listLiterals) ?? parser.opened(listLiterals, { items: [], areLiterals: true });
+    parser.resumed(listLiterals) ?? parser.opened(listLiterals, { items: [], values: [] });
   const { items } = loop.state;
   while (items.length === 0 || parser.accept(',')) {
     const item = parser.grammar.expression(parser);
     items.push(item);
-    loop.state.areLiterals &&= item.kind === 'literal';
-    if (loop.state.areLiterals) parser.forgetNodesSince(before);
+    if (item.kind !== 'literal') loop.state.values = undefined;
+    else loop.state.values?.push(item.value);
+    if (loop.state.values !== undefined) parser.forgetNodesSince(before);
     parser.took(loop);
   }
-  return items;
-}
-
-function constantsOf(items: readonly Expression[]): Value[] | undefined {
-  const values: Value[] = [];
-  for (const item of items) {
-    if (item.kind !== 'literal') return undefined;
-    values.push(item.value);
-  }
-  return values;
+  return loop.state;
 }
 
 function isComprehensionOfPatterns(parser: Parser): boolean {
@@ -339,11 +336,19 @@ function map(parser: Parser): Expression {
   }
   parser.expect('}');
   const span = { at, end: parser.lastEnd };
-  const values = constantsOf(entries.map(({ value }) => value));
-  if (values === undefined) return { kind: 'map', entries, ...span };
+  const value = constantMap(entries);
+  if (value === undefined) return { kind: 'map', entries, ...span };
   parser.forgetNodesSince(nodesBefore);
-  const value = new Map(entries.map(({ key }, index) => [key, values[index] as Value]));
   return { kind: 'literal', value, ...span };
+}
+
+function constantMap(entries: readonly MapEntry[]): Map<string, Value> | undefined {
+  const values = new Map<string, Value>();
+  for (const { key, value } of entries) {
+    if (value.kind !== 'literal') return undefined;
+    values.set(key, value.value);
+  }
+  return values;
 }
 
 function mapKey(parser: Parser): string {

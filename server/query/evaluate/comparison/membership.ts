@@ -28,7 +28,13 @@ export function compileIn(
   { dialect, isBracketed = false }: { readonly dialect: Dialect; readonly isBracketed?: boolean },
 ): Condition {
   if (requireDialect(dialect, "'IN'") === 'cypher')
-    return (context) => cypherIn(element(context), list(context));
+    return (context) => {
+      const value = element(context);
+      const candidates = list(context);
+      if (Array.isArray(candidates) && candidates.length >= manyCandidates && isHashed(value))
+        takeIn(candidates as readonly Value[], context);
+      return cypherIn(value, candidates);
+    };
   return (context) => {
     const candidates = list(context);
     if (candidates === null) return null;
@@ -63,15 +69,20 @@ export function longMembers(
   return { kind, hasNull, has: (key) => keys.find(valueKey(key)) >= 0 };
 }
 
+function isHashed(value: Value): boolean {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
 /** In a list that is taken in by turns where the statement can pause. */
 function isInMany(
   value: Value,
   list: readonly Value[],
   context: EvaluationContext,
 ): boolean | null {
-  const isHashed = typeof value === 'string' || typeof value === 'number';
-  if (isHashed) takeIn(list, context);
-  if (isHashed && membersOf(list).kind === typeof value) return isIn(value, list, context.formats);
+  if (isHashed(value)) {
+    takeIn(list, context);
+    if (membersOf(list).kind === typeof value) return isIn(value, list, context.formats);
+  }
   return rememberedValue(context, isIn, () => isIn(value, list, context.formats));
 }
 
@@ -91,7 +102,7 @@ export const manyCandidates = 4_096;
 function* membersInTurns(list: readonly Value[], meter: WorkMeter): PausingWork<Members> {
   const kept = membersByList.get(list);
   if (kept !== undefined) return kept;
-  const members = new MemberCollection();
+  const members = new MemberCollection(list.length);
   for (let at = 0; at < list.length; at += candidatesPerLook) {
     if (!members.add(list, at, Math.min(list.length, at + candidatesPerLook))) break;
     if (meter.isSpent(unitsPerLook)) yield;
@@ -166,16 +177,20 @@ function membersOf(list: readonly Value[]): Members {
 }
 
 function collectMembers(list: readonly Value[]): Members {
-  const members = new MemberCollection();
+  const members = new MemberCollection(list.length);
   members.add(list, 0, list.length);
   return members.members();
 }
 
 class MemberCollection {
-  readonly #keys = new ValueTable();
+  readonly #keys: ValueTable;
   #kind: 'string' | 'number' | undefined;
   #isMixed = false;
   #hasNull = false;
+
+  constructor(length: number) {
+    this.#keys = new ValueTable(length);
+  }
 
   /** @returns false when the list is none to be hashed */
   add(list: readonly Value[], from: number, to: number): boolean {

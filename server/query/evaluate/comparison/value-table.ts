@@ -8,6 +8,12 @@ export class ValueTable {
   readonly #places = new Map<ValueKey, number>();
   #numbers: NumberTable | undefined;
   #size = 0;
+  readonly #expectedSize: number;
+
+  /** @param expectedSize about as many keys will come: tables that grow are filled anew, which takes long for many */
+  constructor(expectedSize = 0) {
+    this.#expectedSize = expectedSize;
+  }
 
   /** How many keys there are. */
   get size(): number {
@@ -37,7 +43,7 @@ export class ValueTable {
   }
 
   #moveNumbers(): void {
-    const numbers = new NumberTable();
+    const numbers = new NumberTable(Math.max(fewKeys * 2, this.#expectedSize));
     for (const [key, place] of this.#places) {
       if (!isPlainNumber(key)) continue;
       numbers.add(key, place);
@@ -71,10 +77,17 @@ function hashOf(key: number): number {
 
 /** Open addressing with linear probing, at most half full. */
 class NumberTable {
-  #keys = new Float64Array(fewKeys * 4);
+  #keys: Float64Array;
   /** One more than the number of the key; 0 where there is none. */
-  #places = new Int32Array(fewKeys * 4);
+  #places: Int32Array;
   #count = 0;
+
+  /** @param keyCount fit without growing */
+  constructor(keyCount: number) {
+    const length = 2 ** Math.ceil(Math.log2(keyCount * 2));
+    this.#keys = new Float64Array(length);
+    this.#places = new Int32Array(length);
+  }
 
   /** @returns the number of the key, `place` when it is new */
   add(key: number, place: number): number {

@@ -50,9 +50,9 @@ export class RecordDraft implements StoredRecord {
     return new RecordDraft({ ...identity, version: 0 as LogIndex, ...ends }, new Map());
   }
 
-  /** A copy of a stored record. */
-  static of(record: StoredRecord): RecordDraft {
-    return new RecordDraft(record, valuesOf(record), record.integerWidths);
+  /** A copy of a stored record. @param properties its own, and nobody else's */
+  static of(record: StoredRecord, properties = valuesOf(record)): RecordDraft {
+    return new RecordDraft(record, properties, record.integerWidths);
   }
 
   get(property: string): Value | undefined {

@@ -49,6 +49,7 @@ export interface UpdateOptions {
 
 /** Unique keys judged between two turns of the event loop: a millisecond. */
 const keysPerTurn = 256;
+const manyProperties = 4_096;
 
 /**
  * Changes the record of each row. It reads the record again, so a row that meets a record which this statement changed before
@@ -71,6 +72,8 @@ export class UpdateOperator implements PhysicalOperator {
   #isDrained = false;
   /** As it was read; being changed. */
   #record: StoredRecord | undefined;
+  /** Its properties, where they are so many that taking them out has a turn of its own. */
+  #stored: Map<string, Value> | undefined;
   /** Of the transaction, when the record was read. */
   #changesBefore = 0;
   /** What it is to be, computed and not yet written: values of the patch, or all properties. */
@@ -177,6 +180,7 @@ export class UpdateOperator implements PhysicalOperator {
     const context = this.#context as ExecutionContext;
     const calls = this.#calls;
     if (this.#values === undefined && this.#draft === undefined) {
+      if (this.#takesOutMany()) return undefined;
       if (!calls.attempt(context, this.#compute)) return undefined;
       context.statistics.propertiesSet += this.#changeCount;
       this.#ordinal += 1;
@@ -197,6 +201,16 @@ export class UpdateOperator implements PhysicalOperator {
     return this.#written !== vetoed;
   }
 
+  /** @returns true when the turn is over */
+  #takesOutMany(): boolean {
+    if (this.#plain !== undefined || this.#stored !== undefined) return false;
+    const record = this.#record as StoredRecord;
+    const { length } = record.propertyNames();
+    if (length < manyProperties) return false;
+    this.#stored = valuesOf(record);
+    return this.#calls.isSpent(length);
+  }
+
   /** Of what is written whole. */
   get #propertyCount(): number {
     return this.#draft?.properties.size ?? 0;
@@ -211,7 +225,7 @@ export class UpdateOperator implements PhysicalOperator {
       this.#values = this.#assigned(this.#plain, record, context);
       return;
     }
-    const draft = RecordDraft.of(record);
+    const draft = RecordDraft.of(record, this.#stored && new Map(this.#stored));
     context.frame[slot] = draft;
     this.#changeCount =
       this.#options.dialect === 'cypher'
@@ -303,6 +317,7 @@ export class UpdateOperator implements PhysicalOperator {
 
   #forget(): void {
     this.#record = undefined;
+    this.#stored = undefined;
     this.#values = undefined;
     this.#widths = undefined;
     this.#draft = undefined;
