@@ -7,6 +7,7 @@ import { lastBackupCondition } from './backup-status.ts';
 import { majority, memberIsUp } from './group/group-view.ts';
 import { lacksQuorum } from './group/lost-quorum.ts';
 import type { GroupView } from './group/group-view.ts';
+import { impairment, memberTrouble } from './group/member-trouble.ts';
 import { contributing } from './group/predicates.ts';
 import { hasPods } from './pass.ts';
 import type { Draft, Pass, Trouble } from './pass.ts';
@@ -185,7 +186,7 @@ function memberStatus(pass: Pass, member: ObservedMember): MemberStatus {
     storageId: member.raft?.storageId ?? before?.storageId,
     incarnation: pod === undefined ? undefined : incarnationOf(pod),
     restartHash: podHash(pod),
-    message: podProblem(pod)?.message.slice(0, 1024),
+    message: (podProblem(pod)?.message ?? memberTrouble(member, group))?.slice(0, 1024),
   });
 }
 
@@ -378,10 +379,14 @@ function toleranceCondition(pass: Pass): WantedCondition {
           'None',
           seen.members.length === 1 ? 'the only member is not ready' : 'no leader is known',
         );
-  const there = seen.members.filter((member) => contributing(member, facts)).length;
+  const impaired = seen.members.filter((member) => impairment(member) !== undefined);
+  const isWhole = (member: ObservedMember) =>
+    contributing(member, facts) && !impaired.includes(member);
+  const there = seen.members.filter(isWhole).length;
   const full = voters - majority(voters);
   const rest = Math.max(0, there - majority(voters));
-  const message = `${there} of ${voters} voters: ${rest} may be lost`;
+  const troubles = impaired.map((member) => `; ${member.name} ${impairment(member) ?? ''}`);
+  const message = `${there} of ${voters} voters: ${rest} may be lost${troubles.join('')}`;
   if (rest >= full) return truth('FaultTolerant', 'Full', message);
   return untruth('FaultTolerant', rest > 0 ? 'Reduced' : 'None', message);
 }

@@ -400,3 +400,31 @@ test('a member that does not get on is told after ten minutes', async () => {
   const stalled = conditionOf(world.cluster().status?.conditions, 'Stalled')?.message ?? '';
   assert.match(stalled, /orders-3 .*the build of the newcomer is too old/);
 });
+
+test('what is wrong with a member whose pod is well stands with the member, and a copy that differs is none to fall back on', async () => {
+  const world = await worldOf(3);
+  const { group } = world.members;
+  const messageOf = (name: string) =>
+    world.cluster().status?.members?.find((member) => member.name === name)?.message;
+  const id = (name: string) => group.voters.find((peer) => peer.startsWith(`${name}.`)) ?? '';
+  assert.equal(world.condition('FaultTolerant'), 'True Full');
+  group.logStates.set(id('orders-1'), 'PRESSURE');
+  await world.turn();
+  assert.match(messageOf('orders-1') ?? '', /the volume is filling/);
+  assert.equal(world.condition('FaultTolerant'), 'True Full');
+  group.logStates.clear();
+  group.diverged.set(id('orders-2'), ['orders']);
+  await world.turn();
+  assert.equal(messageOf('orders-1'), undefined);
+  assert.equal(messageOf('orders-2'), 'holds another content of database orders');
+  assert.equal(world.condition('FaultTolerant'), 'False None');
+  const tolerance = conditionOf(world.cluster().status?.conditions, 'FaultTolerant');
+  assert.match(tolerance?.message ?? '', /2 of 3 voters.*orders-2 holds another content/);
+  const before = uids(world);
+  world.api.change('Cluster', 'orders', { spec: { resources: { requests: { cpu: '2' } } } });
+  for (let turn = 0; turn < 40; turn++) await world.turn();
+  assert.deepEqual(uids(world).slice(0, 2), before.slice(0, 2), 'nobody beside it is restarted');
+  group.diverged.clear();
+  await world.settle();
+  assert.equal(world.condition('FaultTolerant'), 'True Full');
+});

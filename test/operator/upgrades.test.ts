@@ -160,7 +160,7 @@ test('a copy that differs or a disk that fills holds an upgrade back; one that t
   assert.deepEqual(uids(world), before);
   assert.match(
     conditionOf(world.cluster().status?.conditions, 'Ready')?.message ?? '',
-    /volume of orders-2/,
+    /orders-2 has too little room/,
   );
   group.logStates.clear();
   for (let turn = 0; turn < 60 && uids(world)[2] === before[2]; turn++) await world.turn();

@@ -1,6 +1,7 @@
 import type { ObservedMember } from '../../api/observation.ts';
 import { readySinceMs } from '../../resources/pod-state.ts';
 import { majority, memberIsUp } from './group-view.ts';
+import { isBehind, memberTrouble } from './member-trouble.ts';
 import type { GroupView } from './group-view.ts';
 
 /*
@@ -28,7 +29,6 @@ const allowed: Verdict = { isAllowed: true };
 const denied = (why: string): Verdict => ({ isAllowed: false, why });
 
 export const leaderStableMs = 10_000;
-const badStates = new Set(['STALLED', 'FALLING_BEHIND']);
 const badLogs = new Set(['FAILED', 'GAVE_UP']);
 
 /** A voter that follows closely, answers and has done so for long enough. */
@@ -40,14 +40,10 @@ export function healthy(member: ObservedMember, facts: GroupFacts): boolean {
   if (group.kind === 'solo') return true;
   const peer = group.peers.get(member.peerId);
   if (peer?.isVoter !== true || member.raft === undefined) return false;
-  if (member.raft.resync !== undefined || badLogs.has(member.raft.logState ?? '')) return false;
+  const { resync, logState, diverged } = member.raft;
+  if (resync !== undefined || diverged.length > 0 || badLogs.has(logState ?? '')) return false;
   if (member.peerId === group.leader?.peerId) return true;
   return isClose(peer, maxLag);
-}
-
-/** The leader says that it lacks more and more, or takes nothing. */
-export function isBehind(status: string | undefined): status is string {
-  return status !== undefined && badStates.has(status);
 }
 
 function isClose(
@@ -111,18 +107,20 @@ export function canDisrupt(member: ObservedMember, facts: GroupFacts): Verdict {
   const healthyOthers = others.length - unhealthy.length;
   if (group.voters.length === 2) {
     // One of two: writes pause whatever is done; the other must be there to take over.
-    return missing === 0 ? allowed : denied(nameOf(unhealthy));
+    return missing === 0 ? allowed : denied(nameOf(unhealthy, group));
   }
-  if (healthyOthers < needed) return denied(nameOf(unhealthy));
+  if (healthyOthers < needed) return denied(nameOf(unhealthy, group));
   if (missing === 0) return allowed;
   const tolerates = facts.tolerateUnhealthy > 0 && group.voters.length >= 5;
-  return tolerates && healthyOthers >= needed + 1 ? allowed : denied(nameOf(unhealthy));
+  return tolerates && healthyOthers >= needed + 1 ? allowed : denied(nameOf(unhealthy, group));
 }
 
-function nameOf(members: readonly ObservedMember[]): string {
-  return members.length === 0
-    ? 'a voter is missing'
-    : `${members.map(({ name }) => name).join(', ')} ${members.length === 1 ? 'is' : 'are'} not healthy yet`;
+function nameOf(members: readonly ObservedMember[], group: GroupView): string {
+  if (members.length === 0) return 'a voter is missing';
+  const [first] = members;
+  const trouble = first && memberTrouble(first, group);
+  const why = trouble === undefined ? '' : ` (${first?.name} ${trouble})`;
+  return `${members.map(({ name }) => name).join(', ')} ${members.length === 1 ? 'is' : 'are'} not healthy yet${why}`;
 }
 
 /** Whether a member that contributes nothing may be made anew around its volume, which is how a bad change is repaired. */

@@ -4,6 +4,7 @@ import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import { isRunning } from '../../resources/pod-state.ts';
 import { addressOf } from '../../resources/server-list.ts';
+import { memberTrouble } from '../group/member-trouble.ts';
 import { canChangeMembership, caughtUp, getsOn, healthy } from '../group/predicates.ts';
 import { lookAgain, note, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
@@ -219,13 +220,10 @@ function waitFor(draft: Draft, why: string): undefined {
 }
 
 /** How far those are that fetch the data of the group. */
-function tellFetching({ seen }: Pass, draft: Draft): void {
-  const words = seen.members.flatMap(({ name, raft }) => {
-    const { database, percent } = raft?.resync ?? {};
-    if (database === undefined) return [];
-    const far = percent === undefined ? '' : `, ${percent} %`;
-    return [`${name} fetches database ${database} from the leader${far}`];
-  });
+function tellFetching({ seen, group }: Pass, draft: Draft): void {
+  const words = seen.members
+    .filter(({ raft }) => raft?.resync !== undefined)
+    .map((member) => `${member.name} ${memberTrouble(member, group) ?? ''}`);
   if (words.length > 0 && draft.progress !== undefined)
     draft.progress = { ...draft.progress, message: words.join('; ') };
 }

@@ -3,7 +3,8 @@ import type { Pod } from '../../api/kubernetes-object.ts';
 import { annotationKeys } from '../../api/names.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
-import { canDisrupt, canReplace, getsOn, healthy, isBehind } from '../group/predicates.ts';
+import { impairment, isBehind } from '../group/member-trouble.ts';
+import { canDisrupt, canReplace, getsOn, healthy } from '../group/predicates.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, lastFailure, podProblem, readySinceMs } from '../../resources/pod-state.ts';
@@ -451,9 +452,9 @@ function failingOf(
   if (draft.operation?.type !== 'Upgrade') return undefined;
   for (const member of members) {
     if (outdated.includes(member)) continue;
-    const { name, raft, peerId, pod } = member;
-    const [database] = raft?.diverged ?? [];
-    if (database !== undefined) return `${name} holds another content of database ${database}`;
+    const { name, peerId, pod } = member;
+    const impaired = impairment(member);
+    if (impaired !== undefined) return `${name} ${impaired}`;
     const { status } = group.peers.get(peerId) ?? {};
     const createdMs = Date.parse(pod?.metadata.creationTimestamp ?? '');
     const isLate = nowMs - createdMs >= spec.update.progressDeadlineSeconds * 1000;

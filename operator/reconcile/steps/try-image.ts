@@ -2,10 +2,12 @@ import { bareBuild, parseBuild } from '../../api/build.ts';
 import type { Build } from '../../api/build.ts';
 import type { Job } from '../../api/kubernetes-object.ts';
 import { annotationKeys } from '../../api/names.ts';
+import type { ObservedMember } from '../../api/observation.ts';
 import { precheckJob, precheckName } from '../../resources/precheck-job.ts';
 import { isReady } from '../../resources/pod-state.ts';
 import { versionLabel } from '../../resources/owner.ts';
 import { featuresOnlyOf, returnProblem, upgradeProblem } from '../build-compatibility.ts';
+import { impairment, memberTrouble } from '../group/member-trouble.ts';
 import { lookAgain, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, StepEnd } from '../pass.ts';
 
@@ -13,7 +15,6 @@ const pollMs = 5000;
 const soonMs = 1000;
 /** The pod of a Job that ended comes by another watch. */
 const reportMs = 10_000;
-const badLogs = new Set(['PRESSURE', 'FAILED', 'GAVE_UP']);
 
 /**
  * An image is tried before a member that runs is ended for it (operator.md 8.12): one that cannot be pulled, is no server, or does not
@@ -64,14 +65,11 @@ export function tryImage(pass: Pass, draft: Draft, canReturn: boolean): StepEnd 
 }
 
 /** A copy that differs, or a disk that is filling, is put right before another build gets at it. */
-function unfitMember({ seen }: Pass): string | undefined {
-  for (const { name, raft } of seen.members) {
-    const [database] = raft?.diverged ?? [];
-    if (database !== undefined) return `${name} holds another content of database ${database}`;
-    if (badLogs.has(raft?.logState ?? ''))
-      return `the volume of ${name} has too little room, its log says ${raft?.logState ?? ''}`;
-  }
-  return undefined;
+function unfitMember({ seen, group }: Pass): string | undefined {
+  const isUnfit = (member: ObservedMember) =>
+    impairment(member) !== undefined || member.raft?.logState === 'PRESSURE';
+  const found = seen.members.find(isUnfit);
+  return found && `${found.name} ${memberTrouble(found, group) ?? ''}`;
 }
 
 function awaitReport(pass: Pass, draft: Draft, job: Job): StepEnd | undefined {
