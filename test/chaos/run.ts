@@ -7,7 +7,7 @@ import { runScenarios } from './scenarios.ts';
 import { workloads } from './workloads.ts';
 
 // npm run chaos -- [--cells kill:register,pause:bank] [--seconds 40] [--seed N] [--clients 6] [--history FILE] [--quiet]
-//                  [--rotate DAY [--count 12]] [--scenarios [F1,H2]]
+//                  [--rotate DAY [--count 12]] [--scenarios [F1 H2]]
 // Three real servers, one kind of fault and one kind of work in each cell. Without `--cells`: all of them, one behind the other.
 // `--rotate` takes another work for each kind of fault every day; `--scenarios` runs the tests of ha-testing.md 10.
 const { values, positionals } = parseArgs({
