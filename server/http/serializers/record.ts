@@ -52,8 +52,10 @@ export class ColumnTemplates {
 
 function makeTemplate(names: readonly string[], { open, close }: RowFrame): ColumnTemplate {
   const before = names.map((name, index) => {
-    const start = index === 0 ? [open, emptyObject] : [Buffer.from(',')];
-    return Buffer.concat([...start, Buffer.from(`${JSON.stringify(name)}:`)]);
+    const key = `${JSON.stringify(name)}:`;
+    return index === 0
+      ? Buffer.concat([open, emptyObject, Buffer.from(key)])
+      : Buffer.from(`,${key}`);
   });
   const start = names.length === 0 ? [open, emptyObject] : [];
   return { before, end: Buffer.concat([...start, objectEnd, close]) };
