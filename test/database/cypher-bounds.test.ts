@@ -199,6 +199,71 @@ test('6: a statement that makes many types is seen, and ends with its client', a
   }
 });
 
+const loops = 'range(1, 4000)';
+const nestedLoops: Readonly<Record<string, string>> = {
+  quantifiers: `UNWIND [1] AS z RETURN size([i IN ${loops} WHERE any(j IN ${loops} WHERE any(k IN ${loops} WHERE k = -z))]) AS x`,
+  folds: `UNWIND [1] AS z RETURN reduce(a = z, i IN ${loops} | reduce(b = a, j IN ${loops} | reduce(c = b, k IN ${loops} | c + 1))) AS x`,
+  'long folds':
+    'UNWIND [1] AS z RETURN reduce(a = z, i IN range(1, 10000000) | reduce(b = a, j IN range(1, 10000000) | b + 1)) AS x',
+  'an aggregate': `UNWIND [1] AS z RETURN sum(reduce(a = z, i IN ${loops} | reduce(b = a, j IN ${loops} | reduce(c = b, k IN ${loops} | c + 1)))) AS x`,
+  'a condition': `UNWIND [1] AS z WITH z WHERE any(i IN ${loops} WHERE any(j IN ${loops} WHERE any(k IN ${loops} WHERE k = -z))) RETURN z AS x`,
+};
+
+for (const [name, text] of Object.entries(nestedLoops))
+  test(`6: loops in loops pause, so they can be ended: ${name}`, async () => {
+    const leaving = new AbortController();
+    const ended = run(text, {}, { signal: leaving.signal });
+    await turnsUntil(() => database.active.count > 0);
+    leaving.abort();
+    await assert.rejects(ended, { code: 'Cancelled' });
+  });
+
+test('6: loops in loops give the same in turns and at once, what they call included', async () => {
+  const value = async (text: string) =>
+    (await run(`UNWIND [0] AS z RETURN ${text} AS x`))[0]?.['x'];
+  const counts = 'reduce(c = b, k IN range(1, 7) | c + 1)';
+  for (const [outer, inner] of [
+    [3, 5],
+    [300, 400],
+    [5_000, 40],
+    [40, 5_000],
+  ] as const) {
+    assert.equal(
+      await value(
+        `reduce(a = z, i IN range(1, ${outer}) | reduce(b = a, j IN range(1, ${inner}) | ${counts}))`,
+      ),
+      outer * inner * 7,
+    );
+    assert.equal(
+      await value(
+        `size([i IN range(1, ${outer}) WHERE any(j IN range(1, ${inner}) WHERE i % 2 = z AND j = ${inner})])`,
+      ),
+      Math.floor(outer / 2),
+    );
+    assert.equal(
+      await value(
+        `reduce(s = 0, l IN [i IN range(1, ${outer}) | [j IN range(1, ${inner}) WHERE j <> i | i + z]] | s + size(l))`,
+      ),
+      outer * inner - Math.min(outer, inner),
+    );
+  }
+  const matched = 'COUNT { MATCH (p:P) WHERE p.k <= j }';
+  assert.equal(
+    await value(
+      `reduce(a = z, i IN range(1, 200) | reduce(b = a, j IN range(1, 10) | b + ${matched}))`,
+    ),
+    200 * 55,
+  );
+  assert.equal(
+    (
+      await run(
+        `UNWIND [1, 2] AS z RETURN sum(size([i IN range(1, 200) | [j IN range(1, 200) | z]])) AS x`,
+      )
+    )[0]?.['x'],
+    400,
+  );
+});
+
 test('7: a statement ends when its time is over', async () => {
   await assert.rejects(run(product, {}, { readTimeoutMs: 20 }), { code: 'Timeout' });
   assert.deepEqual(await run('MATCH (r:R) RETURN r'), []);

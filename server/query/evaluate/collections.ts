@@ -1,4 +1,4 @@
-import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link } from '#core/value/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
@@ -7,7 +7,15 @@ import type { Dialect, Slot } from '../algebra/expression.ts';
 import { notA } from './cypher-failures.ts';
 import type { EvaluationContext, Frame } from './context.ts';
 import type { Condition, Evaluator } from './evaluator.ts';
-import { gathered, goneThrough, takesTurns } from './turns/list-turns.ts';
+import {
+  gathered,
+  goneThrough,
+  type LoopBody,
+  type LoopPlace,
+  loopSteps,
+  requireFewSteps,
+  takesTurns,
+} from './turns/list-turns.ts';
 import { pausingValue } from './turns/long-calls.ts';
 import { boundedContainer, requireTurn } from './turns/value-size.ts';
 
@@ -45,6 +53,11 @@ export function compileMap(
   };
 }
 
+export interface LoopOptions {
+  readonly dialect: Dialect;
+  readonly body: LoopBody;
+}
+
 /**
  * The elements that satisfy `predicate`, each replaced by `result`. A single record, map or link is a collection of one in
  * dialect sql; other values give null.
@@ -54,8 +67,9 @@ export function compileComprehension(
   element: Slot,
   predicate: Condition | undefined,
   result: Evaluator | undefined,
-  dialect: Dialect,
+  { dialect, body }: LoopOptions,
 ): Evaluator {
+  const { isNested } = body;
   const given = (item: Value, context: EvaluationContext): Value | undefined => {
     (context.frame as Frame)[element] = item;
     if (predicate && predicate(context) !== true) return undefined;
@@ -64,19 +78,24 @@ export function compileComprehension(
   return (context) => {
     const elements = elementsOf(list(context), dialect);
     if (elements === undefined) return null;
-    if (takesTurns(elements, context)) {
+    if (takesTurns(elements, context, body)) {
       const long = pausingValue(context, given, (meter) =>
-        gathered(elements, context.memory, meter, (item) => given(item, context)),
+        gathered(elements, { context, meter, body }, (item) => given(item, context)),
       );
       return result ? boundedContainer(long, context) : long;
     }
     const frame = context.frame as Frame;
     const results: Value[] = [];
+    const before = loopSteps.total;
+    loopSteps.total += elements.length;
     for (let i = 0; i < elements.length; i++) {
       const item = elements[i] as Value;
       frame[element] = item;
-      if (predicate && predicate(context) !== true) continue;
+      const isWanted = !predicate || predicate(context) === true;
+      if (isNested) requireFewSteps(before, context);
+      if (!isWanted) continue;
       results.push(result ? result(context) : item);
+      if (isNested) requireFewSteps(before, context);
       requireTurn(context);
     }
     return result ? boundedContainer(results, context) : results;
@@ -107,8 +126,10 @@ export function compileQuantifier(
   list: Evaluator,
   element: Slot,
   predicate: Condition,
-  dialect: Dialect,
+  options: LoopOptions,
 ): Condition {
+  const { dialect, body } = options;
+  const { isNested } = body;
   return (context) => {
     const elements = list(context);
     if (elements === null) return null;
@@ -116,14 +137,14 @@ export function compileQuantifier(
       if (dialect === 'cypher') throw notA('a list', elements);
       return false;
     }
-    const counts = takesTurns(elements, context)
+    const counts = takesTurns(elements, context, body)
       ? pausingValue(context, predicate, (meter) =>
-          countMatchesInTurns(kind, elements, meter, (item) => {
+          countMatchesInTurns(kind, elements, { context, meter, body }, (item) => {
             (context.frame as Frame)[element] = item;
             return predicate(context);
           }),
         )
-      : countMatches(kind, elements, element, predicate, context);
+      : countMatches(kind, elements, { element, predicate, isNested }, context);
     if (dialect === 'sql' || counts.unknown === 0)
       return decide(kind, counts.matching, elements.length);
     return decideUnknown(kind, counts, elements.length);
@@ -139,16 +160,24 @@ interface Counts {
 function countMatches(
   kind: QuantifierKind,
   elements: readonly Value[],
-  slot: Slot,
-  predicate: Condition,
+  loop: {
+    readonly element: Slot;
+    readonly predicate: Condition;
+    readonly isNested: boolean;
+  },
   context: EvaluationContext,
 ): Counts {
+  const { element, predicate, isNested } = loop;
   const frame = context.frame as Frame;
   const counts = { matching: 0, unknown: 0 };
-  for (let i = 0; i < elements.length; i++) {
-    frame[slot] = elements[i] as Value;
+  const before = loopSteps.total;
+  let i = 0;
+  for (; i < elements.length; i++) {
+    frame[element] = elements[i] as Value;
     if (!isOpen(kind, counts, predicate(context))) break;
+    if (isNested) requireFewSteps(before, context);
   }
+  loopSteps.total += i;
   return counts;
 }
 
@@ -156,11 +185,11 @@ function countMatches(
 function* countMatchesInTurns(
   kind: QuantifierKind,
   elements: readonly Value[],
-  meter: WorkMeter,
+  place: LoopPlace,
   holds: (element: Value) => boolean | null,
 ): PausingWork<Counts> {
   const counts = { matching: 0, unknown: 0 };
-  yield* goneThrough(elements, meter, (element) => isOpen(kind, counts, holds(element)));
+  yield* goneThrough(elements, place, (element) => isOpen(kind, counts, holds(element)));
   return counts;
 }
 
@@ -205,8 +234,10 @@ export function compileReduce(
   initial: Evaluator,
   element: Slot,
   step: Evaluator,
-  dialect?: Dialect,
+  options: { readonly dialect: Dialect | undefined; readonly body: LoopBody },
 ): Evaluator {
+  const { dialect, body } = options;
+  const { isNested } = body;
   const next: Fold = (value, item, context) => {
     const frame = context.frame as Frame;
     frame[accumulator] = value;
@@ -225,12 +256,17 @@ export function compileReduce(
       return null;
     }
     const first = initial(context);
-    if (takesTurns(elements, context))
+    if (takesTurns(elements, context, body))
       return pausingValue(context, next, (meter) =>
-        foldedInTurns(elements, first, meter, next, context),
+        foldedInTurns(elements, first, next, { context, meter, body }),
       );
     let value = first;
-    for (let i = 0; i < elements.length; i++) value = next(value, elements[i] as Value, context);
+    const before = loopSteps.total;
+    loopSteps.total += elements.length;
+    for (let i = 0; i < elements.length; i++) {
+      value = next(value, elements[i] as Value, context);
+      if (isNested) requireFewSteps(before, context);
+    }
     return value;
   };
 }
@@ -240,13 +276,12 @@ type Fold = (value: Value, item: Value, context: EvaluationContext) => Value;
 function* foldedInTurns(
   elements: readonly Value[],
   first: Value,
-  meter: WorkMeter,
   next: Fold,
-  context: EvaluationContext,
+  place: LoopPlace,
 ): PausingWork<Value> {
   let value = first;
-  yield* goneThrough(elements, meter, (item) => {
-    value = next(value, item, context);
+  yield* goneThrough(elements, place, (item) => {
+    value = next(value, item, place.context);
     return true;
   });
   return value;

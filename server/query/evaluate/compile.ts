@@ -15,6 +15,7 @@ import {
   cypherNegate,
 } from './arithmetic/cypher-arithmetic.ts';
 import { requireCondition } from './cypher-failures.ts';
+import { bodyOf } from './turns/list-turns.ts';
 import type { CompileEnvironment, Condition, Evaluator, Predicate } from './evaluator.ts';
 import {
   compileAnd,
@@ -285,7 +286,10 @@ function compileCollection(
         expression.element,
         expression.predicate && compileCondition(expression.predicate, env),
         expression.result && compile(expression.result),
-        expression.dialect,
+        {
+          dialect: expression.dialect,
+          body: bodyOf([expression.predicate, expression.result], env.functions),
+        },
       );
     case 'Reduce':
       return compileReduce(
@@ -294,7 +298,7 @@ function compileCollection(
         compile(expression.initial),
         expression.element,
         compile(expression.step),
-        expression.dialect,
+        { dialect: expression.dialect, body: bodyOf([expression.step], env.functions) },
       );
     case 'NestedProjection':
       return compileNestedProjection(
@@ -383,7 +387,7 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
         compile(expression.list),
         expression.element,
         compileCondition(expression.predicate, env),
-        expression.dialect,
+        { dialect: expression.dialect, body: bodyOf([expression.predicate], env.functions) },
       );
     case 'IsDefined':
       return compileIsDefined(compile(expression.of), expression.name);

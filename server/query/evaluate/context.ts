@@ -1,4 +1,4 @@
-import type { PausingWork, Replay, WorkMeter } from '#core/pausing-work.ts';
+import type { PausingWork, Replay, Wait, WorkMeter } from '#core/pausing-work.ts';
 import type { Clock, Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
@@ -34,6 +34,8 @@ export interface EvaluationContext {
   longCalls?: LongCallRunner | undefined;
   /** Whoever evaluates catches `suspended` and then evaluates in turns: set only while an expression is computed (`patience.ts`). */
   mayBeSuspended?: boolean;
+  /** What the next turn waits for, where the evaluation is in turns. */
+  readonly pending?: { wait: Wait | undefined } | undefined;
   readonly databaseName: string;
   readonly serverVersion: string;
   /**

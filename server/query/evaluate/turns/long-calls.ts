@@ -48,7 +48,8 @@ export interface ReplayedPlace {
   readonly memory?: MemoryAccount;
   /** The transaction, where writes are part of it. */
   readonly transaction?: { replay: Replay | undefined } | undefined;
-  readonly pending: { wait: Wait | undefined };
+  /** Told what the next turn waits for. */
+  readonly pending?: { wait: Wait | undefined } | undefined;
 }
 
 /** Evaluations begun or done anew so far, of all statements. */
@@ -122,7 +123,7 @@ export class LongCalls implements WorkMeter, Replay {
       if (!isSuspended) this.#end();
     }
     if (!isSuspended) return true;
-    place.pending.wait = this.#wait;
+    if (place.pending !== undefined) place.pending.wait = this.#wait;
     this.newTurn();
     return false;
   }

@@ -85,9 +85,7 @@ function liftFromInput(plan: WithInput, context: OptimizerContext): LogicalPlan 
       // What was assigned before may be read by the next assignment.
       const mayBeLifted = readsNoneOf(expression, own) || (plan.op === 'Update' && isFirst);
       isFirst = false;
-      return mayBeLifted && isLongIn(expression, plan.input, context)
-        ? lifted.slotFor(expression)
-        : expression;
+      return mayBeLifted ? lifted.lift(expression, plan.input) : expression;
     },
   }) as WithInput;
   return lifted.isEmpty ? undefined : { ...rewritten, input: lifted.over(plan.input) };
@@ -98,8 +96,7 @@ function liftFromAggregate(
   context: OptimizerContext,
 ): LogicalPlan | undefined {
   const lifted = new Lifted(context);
-  const lift = (expression: Expression): Expression =>
-    isLongIn(expression, plan.input, context) ? lifted.slotFor(expression) : expression;
+  const lift = (expression: Expression): Expression => lifted.lift(expression, plan.input);
   const keys = plan.keys.map((key): Column => ({ ...key, value: lift(key.value) }));
   const aggregates = plan.aggregates.map((aggregate) => ({
     ...aggregate,
@@ -126,6 +123,7 @@ function liftFromSource(
 class Lifted {
   readonly #context: OptimizerContext;
   readonly #columns: Column[] = [];
+  #isLong = false;
 
   constructor(context: OptimizerContext) {
     this.#context = context;
@@ -135,14 +133,29 @@ class Lifted {
     return this.#columns.length === 0;
   }
 
+  /** Of an expression that is computed apart: the slot; otherwise the expression. */
+  lift(value: Expression, input: LogicalPlan): Expression {
+    if (isLongIn(value, input, this.#context)) return this.slotFor(value);
+    return holdsNestedLoops(value) ? this.#slotOf(value) : value;
+  }
+
   slotFor(value: Expression): Expression {
+    this.#isLong = true;
+    return this.#slotOf(value);
+  }
+
+  #slotOf(value: Expression): Expression {
     const slot = this.#context.newSlot();
     this.#columns.push({ slot, value });
     return { op: 'Slot', slot };
   }
 
   over(input: LogicalPlan): LogicalPlan {
-    return { op: 'Project', input, columns: this.#columns, isLong: true };
+    const columns = this.#columns;
+    // Loops in loops pause in any projection when they turn out to be long.
+    return this.#isLong
+      ? { op: 'Project', input, columns, isLong: true }
+      : { op: 'Project', input, columns };
   }
 }
 
@@ -154,6 +167,35 @@ function isLongIn(expression: Expression, input: LogicalPlan, context: Optimizer
     isLong ||= mayTakeLong(part, input, context);
   });
   return isLong;
+}
+
+/** A loop over a list in a loop over a list: few elements of each are many in all. */
+function holdsNestedLoops(expression: Expression): boolean {
+  if (isQuick(expression)) return false;
+  let isFound = false;
+  walkExpression(expression, (part) => {
+    if (!isFound && isLoop(part))
+      for (const body of bodiesOf(part))
+        walkExpression(body, (inner) => {
+          isFound ||= isLoop(inner);
+        });
+  });
+  return isFound;
+}
+
+type Loop = Extract<
+  Expression,
+  { readonly op: 'Comprehension' } | { readonly op: 'Quantifier' } | { readonly op: 'Reduce' }
+>;
+
+function isLoop(part: Expression): part is Loop {
+  return part.op === 'Comprehension' || part.op === 'Quantifier' || part.op === 'Reduce';
+}
+
+function bodiesOf(loop: Loop): readonly Expression[] {
+  if (loop.op === 'Quantifier') return [loop.predicate];
+  if (loop.op === 'Reduce') return [loop.step];
+  return [loop.predicate, loop.result].filter((body) => body !== undefined);
 }
 
 function isQuick({ op }: Expression): boolean {
