@@ -34,7 +34,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
  * Downloads a file by http or https. Every address that the host name stands for is judged and the connection goes to the
  * judged one, at each redirect anew. Credentials of the URL go to its own host only.
  * @returns the URL that gave the file
- * @throws DatabaseError `Forbidden` for a refused address, `IllegalArgument` for another scheme, `TooLarge`, `CommandExecution`
+ * @throws DatabaseError `Forbidden` for a refused address and too many redirects, `IllegalArgument` for another scheme, `TooLarge`, `CommandExecution`
  *   for what the other side answers or does not answer
  */
 export async function download(download: Download): Promise<string> {
@@ -43,18 +43,22 @@ export async function download(download: Download): Promise<string> {
   for (let redirects = 0; ; redirects += 1) {
     const next = await fetchOnce(url, credentials, download);
     if (next === undefined) return url.href;
-    if (redirects >= redirectsMax) throw failed(url, `more than ${redirectsMax} redirects`);
-    const target = parseUrl(new URL(next, url).href);
+    if (redirects >= redirectsMax)
+      throw new DatabaseError(
+        'Forbidden',
+        `cannot fetch '${url.href}': more than ${redirectsMax} redirects`,
+      );
+    const target = parseUrl(next, url);
     if (target.host !== url.host || target.protocol !== url.protocol) credentials = undefined;
     credentials = credentialsOf(target) ?? credentials;
     url = target;
   }
 }
 
-function parseUrl(text: string): URL {
+function parseUrl(text: string, from?: URL): URL {
   let url: URL;
   try {
-    url = new URL(text);
+    url = new URL(text, from);
   } catch (cause) {
     throw new DatabaseError('IllegalArgument', `'${text.slice(0, 200)}' is no URL`, { cause });
   }
@@ -64,11 +68,21 @@ function parseUrl(text: string): URL {
 
 function credentialsOf(url: URL): string | undefined {
   if (url.username === '' && url.password === '') return undefined;
-  const user = decodeURIComponent(url.username);
-  const password = decodeURIComponent(url.password);
+  const user = decoded(url.username);
+  const password = decoded(url.password);
   url.username = '';
   url.password = '';
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (cause) {
+    throw new DatabaseError('IllegalArgument', 'the credentials of a URL are not well encoded', {
+      cause,
+    });
+  }
 }
 
 /** @returns where the answer sends us, undefined when the file is there */

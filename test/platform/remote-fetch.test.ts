@@ -172,7 +172,13 @@ test('every redirect is judged anew, five of them at most, and credentials stay 
   let chain = `http://a:${port}/end`;
   for (let i = 0; i < 5; i += 1) chain = at('a', chain);
   assert.equal(await fetch(chain, anyHere, hosts), 'done');
-  await assert.rejects(fetch(at('a', chain), anyHere, hosts), { message: /more than 5 redirects/ });
+  await assert.rejects(fetch(at('a', chain), anyHere, hosts), {
+    code: 'Forbidden',
+    message: /more than 5 redirects/,
+  });
+  const noUrl = { code: 'IllegalArgument' };
+  await assert.rejects(fetch(at('a', 'http://['), anyHere, hosts), noUrl);
+  await assert.rejects(fetch(`http://%zz@a:${port}/`, anyHere, hosts), noUrl);
 });
 
 test('answers that are too long, or none, are refused', async (context) => {

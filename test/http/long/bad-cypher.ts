@@ -214,10 +214,10 @@ const refused: Readonly<
   ],
   '5,000 steps of MERGE': [`MERGE (a:P)${'-[:T]->(:P)'.repeat(5_000)}`, 400, depth],
   '50,000 nodes': [`MATCH ${many(50_000, (at) => `(c${at})`)} RETURN 1 AS x`, 400, depth],
-  '5,000 clauses': ['MATCH (n) '.repeat(5_000) + 'RETURN 1 AS x', 400, depth],
+  '5,000 clauses': [`${'MATCH (n) '.repeat(5_000)}RETURN 1 AS x`, 400, depth],
   '4 MiB and one byte': [textOf(textBytesMax + 1), 413, /maxStatementSize/],
-  '4 MiB of (': ['MATCH ' + '('.repeat(textBytesMax - 10), 400, depth],
-  '4 MiB of [': ['RETURN ' + '['.repeat(textBytesMax - 10), 400, depth],
+  '4 MiB of (': [`MATCH ${'('.repeat(textBytesMax - 10)}`, 400, depth],
+  '4 MiB of [': [`RETURN ${'['.repeat(textBytesMax - 10)}`, 400, depth],
   '4 MiB of arrows': [`MATCH ()${'-->'.repeat(1_390_000)}() RETURN 1`, 400, /expected '\('/],
   '4 MiB of digits': [`RETURN ${'1'.repeat(textBytesMax - 10)}`, 400, /queryMaxNumberDigits/],
   '4 MiB of back-ticks': [`RETURN ${'`'.repeat(textBytesMax - 11)}`, 400, /name without end/],
@@ -256,8 +256,8 @@ const refused: Readonly<
   ],
   'groups of 10^8': [
     'UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN DISTINCT toString(a * 10000 + b) AS x ORDER BY x LIMIT 1',
-    413,
-    /queryMaxMemory/,
+    400,
+    /queryMaxHeapElementsAllowedPerOp/,
   ],
   'a pattern of 65,537 characters': [`RETURN 'a' =~ '${'a'.repeat(65_537)}'`, 400, /regexMaxSize/],
   'a pattern of 10^9 states': ["RETURN 'a' =~ '((a{1,1000}){1,1000}){1,1000}'", 400, /too large/],
@@ -402,7 +402,7 @@ test('a file without an end and redirects without an end are refused', async () 
   assert(endless.status >= 400 && endless.status < 500, endless.text);
   const round = await load('/round');
   assert.match(round.text, /redirects/);
-  assert(round.status >= 400 && round.status < 500, round.text);
+  assert.equal(round.status, 403);
   assert.equal((await load('/passwd')).status, 403);
 });
 
@@ -417,6 +417,8 @@ const endless: Readonly<Record<string, string>> = {
     'RETURN reduce(a = 0, i IN range(1, 10000000) | reduce(b = a, j IN range(1, 10000000) | b + 1)) AS x',
   'FOREACH in FOREACH':
     'FOREACH (i IN range(1, 10000000) | FOREACH (j IN range(1, 10000000) | MERGE (:R {text: "a"})))',
+  'loops in loops of few elements':
+    'UNWIND [1] AS z RETURN size([i IN range(1, 4000) WHERE any(j IN range(1, 4000) WHERE any(k IN range(1, 4000) WHERE k = -z))]) AS x',
   'a long sleep': 'UNWIND range(1, 1000) AS i RETURN sum(util.sleep(60000)) AS x',
 };
 

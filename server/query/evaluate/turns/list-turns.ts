@@ -89,7 +89,32 @@ export interface LoopPlace {
  * is over.
  * @param visit false: the rest need not be looked at
  */
-export function* goneThrough(
+export function goneThrough(
+  list: readonly Value[],
+  place: LoopPlace,
+  visit: (element: Value) => boolean,
+): PausingWork<void> {
+  const { isNested, holdsLongCalls } = place.body;
+  return isNested || holdsLongCalls
+    ? longElements(list, place, visit)
+    : shortElements(list, place, visit);
+}
+
+/** Each element is done in a moment. */
+function* shortElements(
+  list: readonly Value[],
+  { meter }: LoopPlace,
+  visit: (element: Value) => boolean,
+): PausingWork<void> {
+  for (let at = 0; at < list.length; at += 1) {
+    const before = madeBytes.total;
+    if (!visit(list[at] as Value)) return;
+    const made = madeBytes.total - before;
+    if (meter.isSpent(1 + Math.ceil(made / bytesPerUnit))) yield;
+  }
+}
+
+function* longElements(
   list: readonly Value[],
   { context, meter, body }: LoopPlace,
   visit: (element: Value) => boolean,
