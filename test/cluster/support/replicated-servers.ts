@@ -18,6 +18,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import type { ConsensusPort } from '#cluster/consensus-port.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Index } from '#raft/vocabulary.ts';
+import type { OpenEnvironment } from '#storage/format/sub-databases.ts';
 import { root, rowsOf } from '#test/database/support/open-test-database.ts';
 import { type PlainRow, plainValue } from '#test/database/support/plain-values.ts';
 import { ConsensusDouble } from './consensus-double.ts';
@@ -164,6 +165,8 @@ export interface ReplicatedOptions extends ServerOptions {
   readonly port: ConsensusPort;
   readonly catalog: CatalogDouble;
   readonly runtime: Runtime;
+  /** Default: LMDB. */
+  readonly openEnvironment?: OpenEnvironment | undefined;
 }
 
 /** Real databases under the log that comes by `port`; both run. */
@@ -171,7 +174,7 @@ export async function startReplicated(options: ReplicatedOptions): Promise<{
   readonly databases: Databases;
   readonly replication: ClusterReplication;
 }> {
-  const { directory, settings = {}, bounds, port, catalog, runtime } = options;
+  const { directory, settings = {}, bounds, port, catalog, runtime, openEnvironment } = options;
   let replication: ClusterReplication | undefined;
   const { databases } = makeDatabases({
     directory,
@@ -185,6 +188,7 @@ export async function startReplicated(options: ReplicatedOptions): Promise<{
     serverVersion: '0.0.0-test',
     heapBytesMax: 2 * 1024 ** 3,
     replication: () => replication,
+    openEnvironment,
   });
   catalog.databases = databases;
   replication = new ClusterReplication({

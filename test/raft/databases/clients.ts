@@ -18,23 +18,36 @@ const accountCount = 4;
 const balance = 100;
 const keys = Array.from({ length: keyCount }, (_, i) => i);
 const accounts = Array.from({ length: accountCount }, (_, i) => i);
+/** Of the newest vertices, among which edges are made and that are deleted. */
+const vertexChoices = 6;
 const uuid = '0f9c1d2e-3a4b-4c5d-8e6f-708192a3b4c5';
 
+type Step = string | readonly [text: string, parameters: Readonly<Record<string, Value>>];
+
+function firstOf(text: string, n: number): Step {
+  return [text, { key: `k${n}` }];
+}
+
 /** Each may run again: nobody knows of the last one of a leader that is gone. */
-const schema: readonly string[] = [
+const schema: readonly Step[] = [
   'CREATE DOCUMENT TYPE Register IF NOT EXISTS',
   'CREATE PROPERTY Register.key IF NOT EXISTS STRING',
   'CREATE INDEX IF NOT EXISTS ON Register (key) UNIQUE',
-  ...keys.map((n) => `UPDATE Register SET key = 'k${n}' UPSERT WHERE key = 'k${n}'`),
+  ...keys.map((n) => firstOf('UPDATE Register SET key = :key UPSERT WHERE key = :key', n)),
   'CREATE DOCUMENT TYPE Series IF NOT EXISTS',
   'CREATE PROPERTY Series.key IF NOT EXISTS STRING',
   'CREATE INDEX IF NOT EXISTS ON Series (key) UNIQUE',
-  ...keys.map((n) => `UPDATE Series SET key = 'k${n}', items = [] UPSERT WHERE key = 'k${n}'`),
+  ...keys.map((n) =>
+    firstOf('UPDATE Series SET key = :key, items = [] UPSERT WHERE key = :key', n),
+  ),
   'CREATE DOCUMENT TYPE Account IF NOT EXISTS',
   'CREATE PROPERTY Account.number IF NOT EXISTS INTEGER',
   'CREATE INDEX IF NOT EXISTS ON Account (number) UNIQUE',
   ...accounts.map(
-    (n) => `UPDATE Account SET number = ${n}, balance = ${balance} UPSERT WHERE number = ${n}`,
+    (number): Step => [
+      'UPDATE Account SET number = :number, balance = :balance UPSERT WHERE number = :number',
+      { number, balance },
+    ],
   ),
   'CREATE DOCUMENT TYPE Element IF NOT EXISTS',
   'CREATE DOCUMENT TYPE Claim IF NOT EXISTS',
@@ -45,6 +58,26 @@ const schema: readonly string[] = [
   'CREATE PROPERTY Node.key IF NOT EXISTS STRING',
   'CREATE INDEX IF NOT EXISTS ON Node (key) UNIQUE',
 ];
+
+// Texts are the same each time, so that they are compiled once: most of the time of a statement would be that.
+
+const listScript = [
+  'BEGIN',
+  'LET found = SELECT items FROM Series WHERE key = :other',
+  'UPDATE Series SET items = items || :value WHERE key = :key',
+  'COMMIT',
+  'RETURN $found',
+].join(';\n');
+const transferScript = [
+  'BEGIN ISOLATION REPEATABLE_READ',
+  'LET poor = SELECT FROM Account WHERE number = :from AND balance < :amount',
+  'IF ($poor.size() > 0) { ROLLBACK; RETURN "poor"; }',
+  'UPDATE Account SET balance = balance - :amount WHERE number = :from',
+  'UPDATE Account SET balance = balance + :amount WHERE number = :to',
+  'COMMIT',
+].join(';\n');
+const endOf = (name: string) => `(SELECT FROM Node WHERE key = :${name})`;
+const connectText = `CREATE EDGE Link FROM ${endOf('from')} TO ${endOf('to')} SET id = :id, src = :from, dst = :to`;
 
 type Work = 'register' | 'list' | 'bank' | 'set' | 'unique' | 'graph';
 const works: readonly Work[] = ['register', 'list', 'bank', 'set', 'unique', 'graph'];
@@ -73,6 +106,8 @@ export class DatabaseClients {
   #setUpIndex = 0;
   #isSettingUp = false;
   #values = 0;
+  /** Keys of the newest vertices, if they were made. */
+  #vertices: string[] = [];
   #time = 0;
   isStopped = false;
   /** What no client may see. */
@@ -115,7 +150,10 @@ export class DatabaseClients {
       if (this.#setUp === 0) {
         const body = Buffer.from(JSON.stringify({ name: database, uuid, offset: 0 }));
         if (!leader.hasDatabase) await leader.propose(entryKind.databaseCreate, body);
-      } else await leader.run(schema[this.#setUp - 1] ?? '');
+      } else {
+        const step = schema[this.#setUp - 1] ?? '';
+        await (typeof step === 'string' ? leader.run(step) : leader.run(...step));
+      }
       this.#setUp += 1;
       this.#setUpIndex = leader.replication?.loop.applied ?? 0;
     } catch (error) {
@@ -202,13 +240,6 @@ export class DatabaseClients {
   /** Reads one list and appends to another, in one transaction. */
   #list(host: DatabaseHost, key: string, value: number): Attempt {
     const other = `k${this.#random(keyCount)}`;
-    const text = [
-      'BEGIN',
-      `LET found = SELECT items FROM Series WHERE key = '${other}'`,
-      `UPDATE Series SET items = items || ${value} WHERE key = '${key}'`,
-      'COMMIT',
-      'RETURN $found',
-    ].join(';\n');
     const stepsOf = (rows: Rows): readonly ListStep[] => [
       ['read', other, (rows[0]?.['items'] ?? []) as readonly number[]],
       ['append', key, value],
@@ -216,7 +247,7 @@ export class DatabaseClients {
     return {
       op: 'txn',
       value: [['append', key, value]] satisfies readonly ListStep[],
-      run: () => host.run(text, {}, 'sqlscript'),
+      run: () => host.run(listScript, { key, other, value }, 'sqlscript'),
       told: stepsOf,
     };
   }
@@ -232,15 +263,8 @@ export class DatabaseClients {
       };
     const [from, to] = [this.#random(accountCount), this.#random(accountCount)];
     const amount = 1 + this.#random(60);
-    const text = [
-      'BEGIN ISOLATION REPEATABLE_READ',
-      `LET poor = SELECT FROM Account WHERE number = ${from} AND balance < ${amount}`,
-      'IF ($poor.size() > 0) { ROLLBACK; RETURN "poor"; }',
-      `UPDATE Account SET balance = balance - ${amount} WHERE number = ${from}`,
-      `UPDATE Account SET balance = balance + ${amount} WHERE number = ${to}`,
-      'COMMIT',
-    ].join(';\n');
-    return { op: 'transfer', value, run: () => host.run(text, {}, 'sqlscript') };
+    const run = () => host.run(transferScript, { from, to, amount }, 'sqlscript');
+    return { op: 'transfer', value, run };
   }
 
   /** Names of properties that nobody has used: numbers that are learnt while it runs, and may be lost with it. */
@@ -251,23 +275,22 @@ export class DatabaseClients {
   }
 
   #graph(host: DatabaseHost, number: number): Attempt {
-    const [a, b] = [number - this.#random(60), number - this.#random(60)];
+    const [a = '', b = ''] = [0, 1].map(() => this.#vertices[this.#random(vertexChoices)]);
     const kind = this.#random(5);
-    if (kind < 2) {
+    if (kind < 2 || a === '' || b === '') {
       const key = `n${number}`;
+      this.#vertices = [key, ...this.#vertices].slice(0, vertexChoices);
       const run = () => host.run('CREATE VERTEX Node SET key = :key', { key });
       return { op: 'create', key, value: number, run };
     }
     if (kind === 2) {
-      const key = `n${a}`;
+      const key = a;
       const run = () => host.run('DELETE VERTEX FROM Node WHERE key = :key', { key });
       return { op: 'delete', key, value: number, run, told: ([row]) => counted(row, number) };
     }
-    const edge = { id: number, from: `n${a}`, to: `n${b}` };
-    const end = (key: string) => `(SELECT FROM Node WHERE key = '${key}')`;
-    const text = `CREATE EDGE Link FROM ${end(edge.from)} TO ${end(edge.to)} SET id = ${number}, src = '${edge.from}', dst = '${edge.to}'`;
+    const edge = { id: number, from: a, to: b };
     const told = (rows: Rows) => (rows.length > 0 ? edge : undefined);
-    return { op: 'connect', value: edge, run: () => host.run(text), told };
+    return { op: 'connect', value: edge, run: () => host.run(connectText, edge), told };
   }
 
   /** @returns what the histories break, with what all servers agree on at the end */

@@ -1,7 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { ClusterReplication } from '#cluster/replication/replication.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
@@ -11,6 +8,8 @@ import type { Index } from '#raft/vocabulary.ts';
 import { CatalogDouble, runOn, startReplicated } from '#test/cluster/support/replicated-servers.ts';
 import type { PlainRow } from '#test/database/support/plain-values.ts';
 import type { SimulatedServer } from '../simulation/server.ts';
+import { seeded } from '../support/random.ts';
+import { type Below, type HostDisk, makeDisk } from './disk.ts';
 import { SimulatedPort } from './port.ts';
 import { VirtualRuntime } from './virtual-runtime.ts';
 
@@ -18,15 +17,23 @@ export const database = 'test';
 
 const readTimeoutMs = 2000;
 
+/** What is equal on all servers with the same last transaction. */
+export interface CopyState {
+  /** Over all that was applied. */
+  readonly chain: string;
+  readonly schema: string;
+  /** Of each bucket: records, their hash, the next position. */
+  readonly buckets: string;
+}
+
 /** The server was cut off the power while it worked. */
 export class PowerCut extends Error {}
 
-/** The real databases of one simulated server. A power cut leaves what was durable at the last checkpoint. */
+/** The real databases of one simulated server. A power cut leaves what its disk says (`disk.ts`). */
 export class DatabaseHost {
   readonly server: SimulatedServer;
-  readonly #root = mkdtempSync(join(tmpdir(), 'polyad-simulated-'));
-  readonly #random: (n: number) => number;
-  #saved: CatalogDouble | undefined;
+  readonly #seed: number;
+  readonly #disk: HostDisk;
   #catalog = new CatalogDouble();
   #databases: Databases | undefined;
   replication: ClusterReplication | undefined;
@@ -36,11 +43,16 @@ export class DatabaseHost {
   isLost = false;
   #cut = Promise.withResolvers<never>();
   #node: SimulatedServer['node'];
+  #starts = 0;
+  #catalogOfSchema: unknown;
+  #schema = '';
 
-  constructor(server: SimulatedServer, random: (n: number) => number) {
+  constructor(server: SimulatedServer, { seed, below }: { seed: number; below: Below }) {
     this.server = server;
-    this.#random = random;
-    this.runtime = new VirtualRuntime(random);
+    this.#seed = seed * 101 + Number(server.id);
+    const sleep = (ms: number) => this.runtime.timers.sleep(ms);
+    this.#disk = makeDisk(below, seeded(this.#seed), sleep);
+    this.runtime = this.#newRuntime();
     this.port = new SimulatedPort(server);
     this.#cut.promise.catch(() => {});
   }
@@ -56,24 +68,26 @@ export class DatabaseHost {
     this.#node = node;
   }
 
+  /** What one process draws is no matter of what another one has drawn, in whatever order they came to it. */
+  #newRuntime(): VirtualRuntime {
+    this.#starts += 1;
+    return new VirtualRuntime(seeded(this.#seed * 1009 + this.#starts));
+  }
+
   async open(): Promise<void> {
-    const live = join(this.#root, 'live');
-    const saved = join(this.#root, 'saved');
-    rmSync(live, { recursive: true, force: true });
-    if (existsSync(saved)) cpSync(saved, live, { recursive: true });
-    else mkdirSync(live, { recursive: true });
-    this.#catalog = this.#saved?.copy() ?? new CatalogDouble();
-    this.runtime = new VirtualRuntime(this.#random);
+    this.#catalog = this.#disk.start();
+    this.runtime = this.#newRuntime();
     this.port = new SimulatedPort(this.server);
     this.#node = this.server.node;
     this.isLost = false;
     this.#cut = Promise.withResolvers();
     this.#cut.promise.catch(() => {});
     const started = await startReplicated({
-      directory: live,
+      directory: this.#disk.directory,
       port: this.port,
       catalog: this.#catalog,
       runtime: this.runtime,
+      openEnvironment: this.#disk.openEnvironment,
     });
     this.#databases = started.databases;
     this.replication = started.replication;
@@ -82,6 +96,7 @@ export class DatabaseHost {
   /** Nothing of it is heard any more. */
   powerCut(): void {
     this.isLost = true;
+    this.#disk.powerCut(this.#catalog);
     this.port.end();
     this.#cut.reject(new PowerCut());
   }
@@ -96,20 +111,23 @@ export class DatabaseHost {
       return true;
     })();
     // Who waits for a while is woken: nobody else moves the clock of a process that is gone.
-    while ((await Promise.race([swept, pause(1, false)])) !== true) this.runtime.advance(1000);
+    while ((await Promise.race([swept, someTurns()])) !== true) this.runtime.advance(1000);
     this.runtime.end();
     this.#databases = undefined;
   }
 
-  /** Everything that is applied is durable from now on. */
+  /** Its apply waits for nothing but time. */
+  get waitsForDisk(): boolean {
+    return this.#disk.isWriting;
+  }
+
+  /** Everything that is applied is durable when it resolves, which may take time of the process. */
   async save(): Promise<void> {
-    if (this.replication === undefined) return;
-    await this.replication.loop.relieve(true);
-    await this.replication.loop.relieve(false);
-    const saved = join(this.#root, 'saved');
-    rmSync(saved, { recursive: true, force: true });
-    cpSync(join(this.#root, 'live'), saved, { recursive: true });
-    this.#saved = this.#catalog.copy();
+    const { replication } = this;
+    if (replication === undefined) return;
+    await replication.loop.relieve(true);
+    await replication.loop.relieve(false);
+    this.#disk.saved(this.#catalog);
   }
 
   async close(): Promise<void> {
@@ -117,7 +135,7 @@ export class DatabaseHost {
       this.port.end();
       await this.sweep();
     }
-    rmSync(this.#root, { recursive: true, force: true });
+    this.#disk.remove();
   }
 
   get hasDatabase(): boolean {
@@ -129,6 +147,22 @@ export class DatabaseHost {
     if (this.#databases === undefined || !this.hasDatabase)
       throw new DatabaseError('DatabaseNotFound', 'not here yet');
     return this.#databases.open(database) as Database;
+  }
+
+  state(): CopyState {
+    using view = this.database.state.view();
+    const { snapshot, catalog } = view;
+    // Long, and the same for most transactions.
+    if (catalog !== this.#catalogOfSchema) {
+      this.#catalogOfSchema = catalog;
+      this.#schema = textOf(snapshot.meta('schema'), 'utf8');
+    }
+    let buckets = '';
+    for (const { id, name } of catalog.buckets()) {
+      const { low, high } = snapshot.contentHash(id);
+      buckets += `${name} ${snapshot.recordCount(id)} ${low} ${high} ${snapshot.nextPosition(id)}\n`;
+    }
+    return { chain: textOf(snapshot.meta('chain'), 'hex'), schema: this.#schema, buckets };
   }
 
   /** As a client sees it: a power cut ends the connection. */
@@ -177,4 +211,12 @@ export class DatabaseHost {
       });
     });
   }
+}
+
+async function someTurns(): Promise<void> {
+  for (let n = 0; n < 20; n++) await turn();
+}
+
+function textOf(bytes: Uint8Array | undefined, encoding: 'utf8' | 'hex'): string {
+  return Buffer.from(bytes ?? []).toString(encoding);
 }

@@ -19,10 +19,10 @@ export interface LedgerSum {
   readonly failed: number;
 }
 
-const begin = 'test/raft/simulation/simulation.ts';
+const begin = 'test/raft/runs/seed-run.ts';
 const importPattern = /from '(#[a-z]+\/|\.{1,2}\/)([^']+)'/gu;
 
-/** The tree of this checkout, by all that the simulator loads of it: consensus, log, simulator, checkers. */
+/** The tree of this checkout, by all that the simulator loads of it: consensus, log, databases, simulator, checkers. */
 export function treeOf(root: string): string {
   const found = new Set([begin]);
   const hash = createHash('sha256');

@@ -77,7 +77,7 @@ export class Simulation {
     this.#checkExactlyOnce();
     const { committed, repeated } = this.clients.counts;
     if (repeated > 0) this.labels.add('repeated request');
-    return committed >= 20 && (this.oracle.elections > 1 || !this.#mayChangeLeaders());
+    return committed >= 20 && (this.oracle.elections > 1 || !this.mayChangeLeaders());
   }
 
   /** Halts behind each tick, so that what takes turns of the event loop may be waited for. */
@@ -87,7 +87,7 @@ export class Simulation {
     yield* this.#convergence();
   }
 
-  #mayChangeLeaders(): boolean {
+  protected mayChangeLeaders(): boolean {
     const { voters, faults } = this.options;
     const { crash, crashAll, pause, isolate, transfer } = faults;
     // Rarer than once in a run is no fault of the run.
