@@ -121,7 +121,7 @@ export const transactionMutants: readonly Mutant[] = [
       },
       {
         file: 'server/storage/format/shape.ts',
-        from: '      this.forgetUnsaved();\n',
+        from: '      this.#keep((other) => other !== id && (this.#saved.has(other) || this.#taken.has(other)));\n',
         to: '      return;\n',
       },
     ],

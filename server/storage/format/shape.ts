@@ -188,6 +188,8 @@ export class ShapeRegistry {
   readonly #propertyIds = new Map<string, PropertyId>();
   /** Shapes whose definition is durable. */
   readonly #saved = new Set<number>();
+  /** Shapes of the log whose commit is not durable yet. */
+  readonly #taken = new Set<number>();
   #nextProperty = 1;
 
   /** @throws DatabaseError `CorruptedRecord` for a number that no definition gave */
@@ -261,14 +263,18 @@ export class ShapeRegistry {
   /** The definition is durable; the engine says so while opening and after a commit. */
   saved(id: number): void {
     this.#saved.add(id);
+    this.#taken.delete(id);
   }
 
   /** Takes over a definition; the engine calls it while opening and applying. What the log says comes before what was learnt. */
   define(id: number, definition: Uint8Array): void {
+    if (this.#saved.has(id)) return;
+    this.#taken.add(id);
     const known = this.#shapes[id];
     if (known !== undefined) {
-      if (this.#saved.has(id) || Buffer.compare(encodeShape(known), definition) === 0) return;
-      this.forgetUnsaved();
+      if (Buffer.compare(encodeShape(known), definition) === 0) return;
+      // Others of the same commit stay: nobody would define them again.
+      this.#keep((other) => other !== id && (this.#saved.has(other) || this.#taken.has(other)));
     }
     this.#add(decodeShape(id, definition));
   }
@@ -278,14 +284,19 @@ export class ShapeRegistry {
    * server may have given the same numbers to something else.
    */
   forgetUnsaved(): void {
-    const saved = this.#shapes.flatMap((shape) =>
-      shape !== undefined && this.#saved.has(shape.id) ? [shape] : [],
+    this.#taken.clear();
+    this.#keep((id) => this.#saved.has(id));
+  }
+
+  #keep(stays: (id: number) => boolean): void {
+    const kept = this.#shapes.flatMap((shape) =>
+      shape !== undefined && stays(shape.id) ? [shape] : [],
     );
     this.#shapes.length = 0;
     this.#types.clear();
     this.#propertyIds.clear();
     this.#nextProperty = 1;
-    for (const shape of saved) this.#add(shape);
+    for (const shape of kept) this.#add(shape);
   }
 
   #add(shape: Shape): void {

@@ -36,7 +36,7 @@ async function runThread(
 ): Promise<void> {
   let worker: Worker | undefined;
   for (let order = take(); order !== undefined; order = take()) {
-    worker ??= new Worker(new URL('worker.ts', import.meta.url));
+    worker ??= new Worker(new URL('./worker.ts', import.meta.url));
     try {
       done(await reportOf(worker, order));
     } catch (error) {
