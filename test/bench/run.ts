@@ -16,6 +16,7 @@ import { benchPoints } from './http/points.ts';
 import { type Comparison, printTable } from './measure.ts';
 import { benchDense } from './search/dense.ts';
 import { benchPlaces, benchTexts } from './search/searches.ts';
+import { benchSparse } from './search/sparse.ts';
 import { benchAnalytics } from './scale/analytics.ts';
 import { benchBackups } from './scale/backups.ts';
 import { benchGraphs, benchOrders } from './scale/graphs.ts';
@@ -32,7 +33,7 @@ import { benchStatements } from './sql/statements.ts';
 // npm run bench -- --suite http [--only batch|points] [--rounds 5]
 // npm run bench -- --suite sql [--only statements|lsqb] [--rounds 5]
 // npm run bench -- --suite cypher [--only work|lsqb|ldbc] [--rounds 5]
-// npm run bench -- --suite search [--only texts|dense|places] [--rounds 5]
+// npm run bench -- --suite search [--only texts|dense|sparse|places] [--rounds 5]
 // npm run bench -- --suite agents [--only tools|wire|start] [--rounds 5]
 // npm run bench -- --suite scale [--only records|loads|graphs|orders|analytics|backups] [--rounds 5]
 // Ratios against peers in the same run; every answer is checked for equality first. Loopback and this machine only.
@@ -65,6 +66,7 @@ const suites: Readonly<Record<string, Sections>> = {
   search: {
     texts: () => benchTexts(rounds),
     dense: () => benchDense(rounds),
+    sparse: () => benchSparse(rounds),
     places: () => benchPlaces(rounds),
   },
   agents: {

@@ -2,7 +2,7 @@ import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import type { ChangeListener } from '../search-memory.ts';
-import { coveringCells } from './cells.ts';
+import { CellFilter, coveringCells } from './cells.ts';
 import {
   cellKey,
   cellTag,
@@ -34,11 +34,12 @@ export function* recordsNear(
   const { precision, isFull } = geoSettings(reader.definition);
   const cells = coveringCells(area, precision, cellsPerArea);
   const larger = new Set<string>();
+  const filter = new CellFilter(area);
   for (const cell of cells) {
     for (let length = 0; length < cell.length; length += 1) larger.add(cell.slice(0, length));
     const low = cellKey(isFull ? containingTag : cellTag, cell);
     if (isFull) yield* collect(reader, low, keyAfter(low), found, meter);
-    else yield* collect(reader, low.subarray(0, -1), cellsAfter(cell), found, meter);
+    else yield* collect(reader, low.subarray(0, -1), cellsAfter(cell), found, meter, filter);
   }
   for (const cell of larger) {
     const key = cellKey(cellTag, cell);
@@ -53,17 +54,24 @@ function* collect(
   high: Uint8Array,
   found: Set<Rid>,
   meter: WorkMeter,
+  filter?: CellFilter,
 ): PausingWork<void> {
   const cursor = reader.stored(low, high);
   try {
     for (let seen = 1; cursor.next(); seen += 1) {
-      if (!reader.isHidden(cursor.rid)) found.add(cursor.rid);
+      const isNear = filter === undefined || isIn(filter, cursor.key);
+      if (isNear && !reader.isHidden(cursor.rid)) found.add(cursor.rid);
       if (seen % entriesPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
     }
   } finally {
     cursor.close();
   }
   for (const { rid } of reader.own(low, high)) found.add(rid);
+}
+
+/** Whether the cell of an entry, which stands between a tag and a zero byte, may reach the area. */
+function isIn(filter: CellFilter, key: Uint8Array): boolean {
+  return filter.accepts(key, 1, key.length - 1);
 }
 
 /** Stored records whose geometry has points, as far as one snapshot goes. */

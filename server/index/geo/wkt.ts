@@ -22,7 +22,8 @@ const nestingMax = 8;
  * @returns undefined for anything that is no geometry
  */
 export function parseWkt(text: string): Geometry | undefined {
-  if (text.length > rememberedMax || text.startsWith('POINT')) return readWkt(text);
+  if (text.startsWith('POINT')) return readPoint(text) ?? readWkt(text);
+  if (text.length > rememberedMax) return readWkt(text);
   if (last.text === text) return last.geometry;
   const known = lastButOne.text === text ? lastButOne : { text, geometry: readWkt(text) };
   lastButOne = last;
@@ -39,6 +40,14 @@ interface Read {
 const rememberedMax = 2 ** 20;
 let last: Read = { text: '', geometry: undefined };
 let lastButOne = last;
+
+/** A point as most texts have it, at one go. */
+function readPoint(text: string): Geometry | undefined {
+  const found = pointShape.exec(text);
+  return found === null ? undefined : pointGeometry({ x: Number(found[1]), y: Number(found[2]) });
+}
+
+const pointShape = /^POINT ?\((-?\d{1,18}(?:\.\d{1,18})?) (-?\d{1,18}(?:\.\d{1,18})?)\)$/;
 
 function readWkt(text: string): Geometry | undefined {
   const reader = new WktReader(text);
