@@ -13,11 +13,12 @@ export abstract class VectorSpace {
   /** Distances are those of the vectors themselves, not of shorter codes. */
   abstract readonly isExact: boolean;
   protected readonly block: SlotBlock;
-  #query: number;
+  /** Address of what `distance` measures from. */
+  protected query: number;
 
   constructor(block: SlotBlock) {
     this.block = block;
-    this.#query = block.queryAddress;
+    this.query = block.queryAddress;
   }
 
   /** Between the vectors at two addresses. */
@@ -41,16 +42,16 @@ export abstract class VectorSpace {
 
   /** What `distance` measures from. */
   setQuery(vector: Float32Array): void {
-    this.#query = this.block.queryAddress;
-    this.write(this.#query, vector);
+    this.query = this.block.queryAddress;
+    this.write(this.query, vector);
   }
 
   setQueryOf(slot: number): void {
-    this.#query = this.block.address(slot);
+    this.query = this.block.address(slot);
   }
 
   distance(slot: number): number {
-    return this.measure(this.#query, this.block.address(slot));
+    return this.measure(this.query, this.block.address(slot));
   }
 
   /** The vector as it was put, where it is kept; a view of the block. */
@@ -164,12 +165,43 @@ class ByteSpace extends VectorSpace {
   readonly #isEuclidean: boolean;
   /** Cosines are at most 1: distances from 0 on can be told apart by a factor. */
   readonly #least: number;
+  /** What stands beside the query, read once for many distances. */
+  #queryScale = 0;
+  #querySquare = 0;
 
   constructor(block: SlotBlock, similarity: Similarity) {
     super(block);
     this.#similarity = similarity;
     this.#isEuclidean = similarity === 'EUCLIDEAN';
     this.#least = similarity === 'COSINE' ? 1 : 0;
+  }
+
+  override setQuery(vector: Float32Array): void {
+    super.setQuery(vector);
+    this.#noteQuery();
+  }
+
+  override setQueryOf(slot: number): void {
+    super.setQueryOf(slot);
+    this.#noteQuery();
+  }
+
+  #noteQuery(): void {
+    const { floats, form } = this.block;
+    const beside = (this.query + form.vectorBytes) >>> 2;
+    this.#queryScale = floats[beside] as number;
+    this.#querySquare = floats[beside + 1] as number;
+  }
+
+  /** As `measure`, number for number. */
+  override distance(slot: number): number {
+    const { kernels, floats, form } = this.block;
+    const at = this.block.address(slot);
+    const beside = (at + form.vectorBytes) >>> 2;
+    const scales = this.#queryScale * (floats[beside] as number);
+    const product = kernels.byteProduct(this.query, at, form.vectorBytes) * scales;
+    if (!this.#isEuclidean) return this.#least - product;
+    return this.#querySquare + (floats[beside + 1] as number) - 2 * product;
   }
 
   protected override measure(a: number, b: number): number {
