@@ -3,12 +3,14 @@ import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/value/r
 import type { Catalog } from '#catalog/catalog.ts';
 import { isComposite, noLabelType } from '#catalog/labels.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
+import { madeBytes } from '#core/value/made-bytes.ts';
 import { Path } from '#core/value/path.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import { scalar } from '../define.ts';
 import { VirtualRecord } from './virtual-records.ts';
 
@@ -46,6 +48,9 @@ function labelsOf(node: StoredRecord, catalog: Catalog): readonly string[] {
   return names.length === 0 && own !== noLabelType ? [own] : names.sort();
 }
 
+/** Relationships; what shorter paths take is next to nothing beside the steps that found them. */
+const countedLength = 16;
+
 /** Nodes and relationships in turn; a list of relationships is walked from the node before it. */
 function path(parts: readonly Value[], context: EvaluationContext): Value {
   const nodes: StoredRecord[] = [];
@@ -69,7 +74,13 @@ function path(parts: readonly Value[], context: EvaluationContext): Value {
     else if (nodes.at(-1)?.rid !== part.rid || relationships.length === nodes.length)
       nodes.push(part);
   }
-  return new Path(nodes, relationships);
+  return counted(new Path(nodes, relationships));
+}
+
+/** Thousands of rows may each make a long one, so that walks pause for what was made of them as for other large values. */
+function counted(made: Path): Path {
+  if (made.length >= countedLength) madeBytes.total += approximateBytes(made);
+  return made;
 }
 
 /** Of a path of `moveCount` relationships a repetition: the relationships of one move, or the nodes behind it (0: before the first). */

@@ -1,3 +1,4 @@
+import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link } from '#core/value/record.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { noRid } from '#core/value/rid.ts';
@@ -44,6 +45,11 @@ export interface PathWalkOptions {
   /** Edges that are not walked. */
   readonly unlike: readonly WalkedEdge[];
 }
+
+/** Of a path that is given; shorter ones take next to nothing beside the steps that found them. */
+const countedLength = 16;
+/** Its place in the list, and the reference that is made for it. */
+const bytesPerElement = 64;
 
 /** One element on the way, with the walk over its neighbours by the next move of the repetition. */
 interface Level {
@@ -231,6 +237,7 @@ export class PathWalk {
         if (rid !== undefined) path.push(new Link(rid));
       }
     }
+    if (path.length >= countedLength) madeBytes.total += bytesPerElement * path.length;
     return this.#options.isReversed ? path.reverse() : path;
   }
 
