@@ -458,7 +458,7 @@ function compileArithmetic(
         value = (operations[i] as BinaryOperation)(value, right, context);
       }
     }
-    return typeof value === 'string' ? appendedText(value, context) : value;
+    return typeof value === 'string' ? appendedText(value, bytes, context) : value;
   };
 }
 

@@ -26,7 +26,7 @@ import type { EvaluationContext } from '../context.ts';
 import { isLarge } from '../turns/large.ts';
 import { canPause, pausingValue, rememberedValue } from '../turns/long-calls.ts';
 import { addTemporal, isTemporal, subtractTemporal } from './temporal-arithmetic.ts';
-import { boundedText } from '../turns/value-size.ts';
+import { joinedText } from '../turns/value-size.ts';
 
 /**
  * SQL arithmetic (sql.md 5.3): any null gives null; integers are int64 and overflow is an error; mixed types widen along
@@ -43,7 +43,7 @@ export const add: BinaryOperation = (left, right, context) => {
   if (typeof left === 'number' && typeof right === 'number') return addPlain(left, right);
   if (left === null || right === null) return null;
   if (typeof left === 'string' && typeof right === 'string')
-    return boundedText(left + right, context);
+    return joinedText(left, right, context);
   if (isNumber(left) && isNumber(right)) return addNumbers(left, right);
   const collection = isLarge(left)
     ? rememberedValue(context, add, () => addCollections(left, right, context))
@@ -53,7 +53,7 @@ export const add: BinaryOperation = (left, right, context) => {
     const moment = addTemporal(left, right, context.formats);
     if (moment !== undefined) return moment;
   }
-  return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
+  return joinedText(textOf(left, context.formats), textOf(right, context.formats), context);
 };
 
 export const subtract: BinaryOperation = (left, right, context) => {

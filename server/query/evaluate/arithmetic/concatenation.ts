@@ -9,8 +9,8 @@ import { rememberedValue } from '../turns/long-calls.ts';
 import {
   appendedText,
   boundedGrowth,
-  boundedText,
   bytesAppended,
+  joinedText,
   uncounted,
 } from '../turns/value-size.ts';
 
@@ -33,7 +33,7 @@ export function compileConcatenate(operands: readonly Evaluator[]): Evaluator {
         value = concatenate(value, right, context);
       }
     }
-    return typeof value === 'string' ? appendedText(value, context) : value;
+    return typeof value === 'string' ? appendedText(value, bytes, context) : value;
   };
 }
 
@@ -58,7 +58,9 @@ export function compileChain(
         value = operation(value, right, context);
       }
     }
-    return typeof value === 'string' && operands.length > 2 ? appendedText(value, context) : value;
+    return typeof value === 'string' && operands.length > 2
+      ? appendedText(value, bytes, context)
+      : value;
   };
 }
 
@@ -76,11 +78,11 @@ function joined(
   context: EvaluationContext,
 ): Value {
   if (typeof left === 'string' && typeof right === 'string')
-    return boundedText(left + right, context);
+    return joinedText(left, right, context);
   if (Array.isArray(left)) return appendToList(left, right, context);
   // The value goes to the end of the list at which it stands.
   if (Array.isArray(right)) return boundedGrowth([left as Value].concat(right), context);
-  return boundedText(textOf(left, context.formats) + textOf(right, context.formats), context);
+  return joinedText(textOf(left, context.formats), textOf(right, context.formats), context);
 }
 
 /** The first operand that is not null; the others are not evaluated. */

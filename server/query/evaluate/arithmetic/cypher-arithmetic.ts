@@ -16,7 +16,7 @@ import { kindName, typeError } from '../cypher-failures.ts';
 import { overNumber, plusOrMinus, timesNumber } from './instant-arithmetic.ts';
 import { isLarge } from '../turns/large.ts';
 import { rememberedValue } from '../turns/long-calls.ts';
-import { boundedGrowth, boundedText } from '../turns/value-size.ts';
+import { boundedGrowth, joinedText } from '../turns/value-size.ts';
 
 /**
  * Arithmetic of openCypher where it differs from SQL: integer division truncates, `^` is a power with a double result, lists
@@ -81,7 +81,7 @@ function plus(
   if (Array.isArray(left)) return appendToList(left, right, context);
   if (Array.isArray(right)) return boundedGrowth([left as Value].concat(right), context);
   if (typeof left === 'string' || typeof right === 'string')
-    return boundedText(isoTextOf(left, context) + isoTextOf(right, context), context);
+    return joinedText(isoTextOf(left, context), isoTextOf(right, context), context);
   if (isNumber(left) && isNumber(right)) return add(left, right, context);
   const sum = plusOrMinus(left, right, 1);
   if (sum !== undefined) return sum;
@@ -113,7 +113,7 @@ function concatenated(
   context: EvaluationContext,
 ): Value {
   if (typeof left === 'string' && typeof right === 'string')
-    return boundedText(left + right, context);
+    return joinedText(left, right, context);
   if (Array.isArray(left) && Array.isArray(right)) return appendToList(left, right, context);
   throw typeError('InvalidArgumentType', `'||' between ${kindName(left)} and ${kindName(right)}`);
 }
