@@ -115,6 +115,8 @@ export class Tokens {
   #ends = new Int32Array(64);
   #count = 0;
   #at = 0;
+  /** Of the first backslash behind the beginning of the last string. */
+  #escapeAt = -1;
   readonly #faults = new Map<number, { readonly detail: string; readonly problem: string }>();
 
   constructor(text: string) {
@@ -210,7 +212,7 @@ export class Tokens {
     const { text } = this;
     let at = this.#at;
     for (;;) {
-      while (text.charCodeAt(at) === 32) at += 1;
+      at = behindSpaces(text, at);
       const code = text.charCodeAt(at);
       // Most tokens begin here.
       if (code > 32 && code < 127 && code !== 47) return at;
@@ -264,7 +266,14 @@ export class Tokens {
 
   #string(start: number, quote: number): TokenKind {
     const { text } = this;
-    for (let at = start + 1; at < text.length; at += 1) {
+    const close = text.indexOf(quote === 39 ? "'" : '"', start + 1);
+    if (this.#escapeAt <= start) {
+      const next = text.indexOf('\\', start + 1);
+      this.#escapeAt = next < 0 ? text.length : next;
+    }
+    if (close >= 0 && close < this.#escapeAt) return this.#add('string', start, close + 1);
+    // Looked for one by one, thousands of escapes would take longer.
+    for (let at = this.#escapeAt; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
       if (code === 92) at += 1;
       else if (code === quote) return this.#add('string', start, at + 1);
@@ -274,7 +283,8 @@ export class Tokens {
 
   #quoted(start: number): TokenKind {
     const { text } = this;
-    for (let at = start + 1; at < text.length; at += 1) {
+    const close = text.indexOf('`', start + 1);
+    for (let at = close < 0 ? text.length : close; at < text.length; at += 1) {
       if (text.charCodeAt(at) !== 96) continue;
       if (text.charCodeAt(at + 1) === 96) at += 1;
       else if (at === start + 1) return this.#invalid(start, at + 1, 'empty name');
@@ -296,6 +306,20 @@ export class Tokens {
     }
     return this.#add('$', start, next);
   }
+}
+
+const spacesAtOnce = ' '.repeat(4_096);
+/** After so many there may be megabytes of them. */
+const fewSpaces = 64;
+
+function behindSpaces(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) === 32) {
+    at += 1;
+    if (at - from === fewSpaces)
+      while (text.startsWith(spacesAtOnce, at)) at += spacesAtOnce.length;
+  }
+  return at;
 }
 
 /** Nearly all blanks are these; megabytes of them take ten times as long by an expression. */

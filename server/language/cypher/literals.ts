@@ -1,3 +1,4 @@
+import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import { defaultNumberLimits, type NumberLimits, oversizeOf } from '#core/value/number-text.ts';
 import { double, int64Max, int64Min, integer, type Value } from '#core/value/value.ts';
 
@@ -24,37 +25,46 @@ const simpleEscapes = new Map([
 export function decodeString(source: string): Decoded<string> {
   const body = source.slice(1, -1);
   if (!body.includes('\\')) return wellFormed(body);
-  if (body.length >= longBody) {
-    const value = decodedLong(body);
-    // What is wrong with it is told below.
-    if (value !== undefined) return wellFormed(value);
-  }
+  if (body.length >= longBody) return toEnd(decodedLong(body));
   let value = '';
   let from = 0;
   for (let at = body.indexOf('\\'); at >= 0; at = body.indexOf('\\', from)) {
     value += body.slice(from, at);
     const letter = body[at + 1] ?? '';
     const digitCount = letter === 'u' ? 4 : letter === 'U' ? 8 : 0;
-    if (digitCount > 0) {
-      const hex = body.slice(at + 2, at + 2 + digitCount);
-      const code = Number.parseInt(hex, 16);
-      if (!/^[0-9a-fA-F]+$/.test(hex) || hex.length < digitCount || code > 0x10ffff)
-        return { detail: 'InvalidUnicodeLiteral', problem: `'\\${letter}${hex}' is no character` };
-      value += digitCount === 4 ? String.fromCharCode(code) : String.fromCodePoint(code);
-      from = at + 2 + digitCount;
-      continue;
-    }
-    const simple = simpleEscapes.get(letter);
-    if (simple === undefined)
-      return { detail: 'UnexpectedSyntax', problem: `unknown escape '\\${letter}'` };
-    value += simple;
-    from = at + 2;
+    const code = digitCount === 0 ? 0 : hexadecimal(body, at + 2, digitCount);
+    const decoded = digitCount === 0 ? simpleEscapes.get(letter) : characterOf(code);
+    if (decoded === undefined) return noEscape(body, at);
+    value += decoded;
+    from = at + 2 + digitCount;
   }
   return wellFormed(value + body.slice(from));
 }
 
+/** As `decodeString`, with places to pause. */
+export function* decodeStringInSteps(source: string): PausingWork<Decoded<string>> {
+  const body = source.slice(1, -1);
+  return body.includes('\\') ? yield* decodedLong(body) : wellFormed(body);
+}
+
+function characterOf(code: number): string | undefined {
+  return code < 0 || code > 0x10ffff ? undefined : String.fromCodePoint(code);
+}
+
+/** What is wrong with the escape that begins at `at`. */
+function noEscape(body: string, at: number): Decoded<string> {
+  const letter = body[at + 1] ?? '';
+  const digitCount = letter === 'u' ? 4 : letter === 'U' ? 8 : 0;
+  if (digitCount === 0)
+    return { detail: 'UnexpectedSyntax', problem: `unknown escape '\\${letter}'` };
+  const hex = body.slice(at + 2, at + 2 + digitCount);
+  return { detail: 'InvalidUnicodeLiteral', problem: `'\\${letter}${hex}' is no character` };
+}
+
 /** From so many characters on pieces of text cost more than a buffer. */
 const longBody = 4_096;
+/** Between two places to pause: a millisecond or two. */
+const unitsPerStep = 500_000;
 const backslash = 92;
 const oneByteMax = 0xff;
 
@@ -64,20 +74,26 @@ for (const [letter, simple] of simpleEscapes)
   simpleUnits[letter.charCodeAt(0)] = simple.charCodeAt(simple.length - 1);
 const slash = 47;
 
-/** As the loop of `decodeString`, ten times as fast; undefined when an escape is none. */
-function decodedLong(body: string): string | undefined {
+/** As the loop of `decodeString`, ten times as fast. */
+function* decodedLong(body: string): PausingWork<Decoded<string>> {
   const units = new Uint16Array(body.length);
   let length = 0;
   let all = 0;
+  let pauseAt = unitsPerStep;
   for (let at = 0; at < body.length; at += 1) {
+    if (at >= pauseAt) {
+      yield;
+      pauseAt = at + unitsPerStep;
+    }
     let unit = body.charCodeAt(at);
     if (unit === backslash) {
+      const escapeAt = at;
       at += 1;
       const letter = body.charCodeAt(at);
       const digitCount = letter === 117 ? 4 : letter === 85 ? 8 : 0;
       if (digitCount > 0) {
         const code = hexadecimal(body, at + 1, digitCount);
-        if (code < 0 || code > 0x10ffff) return undefined;
+        if (code < 0 || code > 0x10ffff) return noEscape(body, escapeAt);
         at += digitCount;
         unit = code;
         if (code > 0xffff) {
@@ -87,7 +103,7 @@ function decodedLong(body: string): string | undefined {
         }
       } else {
         unit = simpleUnits[letter] ?? 0;
-        if (unit === 0) return undefined;
+        if (unit === 0) return noEscape(body, escapeAt);
         if (letter === slash) {
           units[length] = backslash;
           length += 1;
@@ -99,9 +115,12 @@ function decodedLong(body: string): string | undefined {
     all |= unit;
   }
   const used = units.subarray(0, length);
-  return all <= oneByteMax
-    ? Buffer.from(used).toString('latin1')
-    : Buffer.from(units.buffer, 0, 2 * length).toString('utf16le');
+  yield;
+  return wellFormed(
+    all <= oneByteMax
+      ? Buffer.from(used).toString('latin1')
+      : Buffer.from(units.buffer, 0, 2 * length).toString('utf16le'),
+  );
 }
 
 /** Negative for what is no number of so many digits. */

@@ -209,3 +209,25 @@ test('what repeats in a long text is read in steps of some thousand tokens', () 
     assert.ok(stepCount >= 15, `${stepCount} steps of ${text.slice(0, 40)}`);
   }
 });
+
+// Goal: one long string takes turns like a long text does. Method: megabytes of every kind of escape, within other things that repeat,
+// whole, with a fault at the end, without an end.
+test('a long string is decoded in steps', () => {
+  const escapes = '\\n\\/\\\\\\u00e9\\U0001F600 \\\'x "'.repeat(40_000);
+  const items = Array.from({ length: 3_000 }, (_, at) => `${at}, 'short \\t ${at}'`).join(', ');
+  for (const text of [
+    `RETURN '${escapes}' AS x`,
+    `RETURN [${items}, '${escapes}', ${items}, "${escapes.replaceAll('"', "'")}"] AS x`,
+    `RETURN ${'1 + '.repeat(3_000)}size('${escapes}' + 'é' + '${escapes}') AS x, "plain"`,
+    `RETURN '${escapes}\\x' AS x`,
+    `RETURN '${escapes}\\ud800' AS x`,
+    `RETURN '${escapes} AS x`,
+    `RETURN '${escapes}' AS x RETURN ]`,
+  ]) {
+    const { result, stepCount } = inSteps(text);
+    assert.deepEqual(result, atOnce(text));
+    // A string without an end is no string.
+    const isWhole = text.includes(`${escapes}'`) || text.includes(`${escapes}\\`);
+    assert.ok(stepCount > (isWhole ? 3 : 0), `${stepCount} steps`);
+  }
+});

@@ -79,7 +79,16 @@ export class LoopMemo {
     // Nobody comes by the loops inside of that item again.
     while (this.#keys.length > loop.outerCount) this.#loops.delete(this.#keys.pop() as number);
     if (index - this.#stepStart < tokensPerStep) return;
-    this.#frontier = index;
+    this.#pauseBefore(index);
+  }
+
+  /** Work on the one token that the loop is about has come to a place to pause. @throws the pause */
+  stays(loop: Loop<unknown>): never {
+    this.#pauseBefore(loop.index + 1);
+  }
+
+  #pauseBefore(frontier: number): never {
+    this.#frontier = frontier;
     this.#stepStart = 0;
     throw pause;
   }

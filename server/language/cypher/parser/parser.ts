@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { NumberLimits } from '#core/value/number-text.ts';
 import type { Value } from '#core/value/value.ts';
 import type { ParseLimits } from '../../frontend.ts';
@@ -7,13 +8,14 @@ import { quoteForMessage } from '../../syntax-error.ts';
 import type { Clause, Expression, PathPattern, Query } from '../ast.ts';
 import { compileError } from '../failures.ts';
 import { type TokenKind, Tokens } from '../lexer.ts';
-import type { Loop, LoopMemo, LoopSite } from './loops.ts';
+import { type Loop, type LoopMemo, LoopSite } from './loops.ts';
 import {
   type Decoded,
   decodeFloat,
   decodeInteger,
   decodeQuotedName,
   decodeString,
+  decodeStringInSteps,
 } from '../literals.ts';
 
 /** The mutually recursive heart of the grammar, handed in so that files of clause families do not import each other. */
@@ -28,6 +30,13 @@ export interface Grammar {
 
 /** A word or sign becomes several objects on its way to an operator; literals that are one value count once. */
 const bytesPerNode = 12;
+
+/** Shorter ones are decoded at once. */
+const longString = 65_536;
+const strings = new LoopSite<{
+  readonly work: PausingWork<Decoded<string>>;
+  decoded: Decoded<string> | undefined;
+}>();
 
 /** The cursor of the recursive-descent parser, and the rules about names and literals. */
 export class Parser {
@@ -265,9 +274,28 @@ export class Parser {
 
   string(): string {
     if (!this.at('string')) this.unexpected('a string');
-    const value = this.decoded(decodeString(this.source()));
+    const value = this.decoded(this.#decodedString());
     this.advance();
     return value;
+  }
+
+  #decodedString(): Decoded<string> {
+    const memo = this.#memo;
+    const length = this.#tokens.end(this.#index) - this.start;
+    if (memo === undefined || length < longString) return decodeString(this.source());
+    const known = this.resumed(strings);
+    // To look for its end took a turn already.
+    if (known === undefined)
+      return memo.stays(
+        this.opened(strings, { work: decodeStringInSteps(this.source()), decoded: undefined }),
+      );
+    const { state } = known;
+    if (state.decoded === undefined) {
+      const step = state.work.next();
+      if (step.done !== true) return memo.stays(known);
+      state.decoded = step.value;
+    }
+    return state.decoded;
   }
 
   number(isNegative: boolean): Value {
