@@ -264,6 +264,38 @@ test('6: loops in loops give the same in turns and at once, what they call inclu
   );
 });
 
+const large =
+  'UNWIND range(1, 300) AS z UNWIND [$text] AS t UNWIND [$other] AS u UNWIND [$part] AS p UNWIND [$list] AS l';
+const distance = 'text.levenshteinDistance(u, p)';
+const numbers = Array.from({ length: 200_000 }, (_, n) => n);
+const largeValues = {
+  text: 'ab'.repeat(1_000_000),
+  other: 'ab'.repeat(2_000),
+  part: 'ba'.repeat(2_000),
+  list: [...numbers, 'a'],
+};
+const longCalls: Readonly<Record<string, string>> = {
+  'distances in a list': `size([i IN range(1, 300) | ${distance}])`,
+  'distances in a condition of a list': `size([i IN range(1, 300) WHERE ${distance} = i])`,
+  'distances in a fold': `reduce(a = 0, i IN range(1, 300) | a + ${distance})`,
+  'distances in a quantifier': `any(i IN range(1, 300) WHERE ${distance} = -i)`,
+  'distances in a sum': `sum(${distance} + z)`,
+  'copies of lists': 'size([i IN range(1, 1000) | head(reverse(l))])',
+  'tails of lists': 'size([i IN range(1, 1000) | head(tail(l))])',
+  'members of mixed lists': 'size([i IN range(1, 300) WHERE toString(-i) IN l])',
+  'parts of texts': "size([i IN range(1, 4000) WHERE t CONTAINS 'z' + toString(i)])",
+  'lists that are compared': 'size([i IN range(1, 1000) WHERE tail(l) = l])',
+};
+
+for (const [name, value] of Object.entries(longCalls))
+  test(`6: a loop over calls on large values pauses, so it can be ended: ${name}`, async () => {
+    const leaving = new AbortController();
+    const ended = run(`${large} RETURN ${value} AS x`, largeValues, { signal: leaving.signal });
+    await turnsUntil(() => database.active.count > 0);
+    leaving.abort();
+    await assert.rejects(ended, { code: 'Cancelled' });
+  });
+
 test('7: a statement ends when its time is over', async () => {
   await assert.rejects(run(product, {}, { readTimeoutMs: 20 }), { code: 'Timeout' });
   assert.deepEqual(await run('MATCH (r:R) RETURN r'), []);

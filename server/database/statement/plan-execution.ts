@@ -3,6 +3,7 @@ import type { Wait } from '#core/pausing-work.ts';
 import type { Cancel, PausingWorker, Timers } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
+import { doneWork, unitsAtOnce } from '#query/evaluate/turns/done-work.ts';
 import { END, PAUSE, ROW, type PhysicalOperator } from '#query/operators/operator.ts';
 import { refusalOfOverflow } from './compile-steps.ts';
 import type { ResultBatch } from '../session.ts';
@@ -233,6 +234,7 @@ export class PlanExecution implements PausingWorker {
     const root = this.#root;
     const slots = this.#slots;
     const madeMax = madeBytes.total + madePerBatch;
+    let unitsMax = doneWork.units + unitsAtOnce;
     let rowCount = 0;
     let characters = 0;
     while (rowCount < rowsPerBatch && characters < charactersPerBatch) {
@@ -259,6 +261,10 @@ export class PlanExecution implements PausingWorker {
         this.#pullsToLook = 1;
       }
       this.#pullsToLook -= 1;
+      if (doneWork.units > unitsMax) {
+        unitsMax = doneWork.units + unitsAtOnce;
+        this.#pullsToLook = 0;
+      }
       if (this.#pullsToLook <= 0 && this.#isSliceSpent()) break;
     }
     return { rowCount, values };

@@ -4,7 +4,7 @@ import type { Expression } from '../algebra/expression.ts';
 import type { EvaluationContext } from './context.ts';
 import { partsUnwatched } from './collections.ts';
 import type { CompileEnvironment, Evaluator } from './evaluator.ts';
-import { isLarge } from './turns/large.ts';
+import { isLarge, largeText } from './turns/large.ts';
 import { rememberedValue } from './turns/long-calls.ts';
 import type { FunctionRegistry, ScalarFunction } from './function-definition.ts';
 import { requireTurn } from './turns/value-size.ts';
@@ -76,14 +76,14 @@ export function compileCall(
   if (first && args.length === 1)
     return (context) => {
       const values = [first(context)];
-      return context.longCalls !== undefined
+      return isLargeArgument(values[0])
         ? rememberedCall(definition, values, context)
         : definition.evaluate(values, context);
     };
   if (first && second && args.length === 2)
     return (context) => {
       const values = [first(context), second(context)];
-      return context.longCalls !== undefined
+      return isLargeArgument(values[0]) || isLargeArgument(values[1])
         ? rememberedCall(definition, values, context)
         : definition.evaluate(values, context);
     };
@@ -94,10 +94,16 @@ export function compileCall(
       values[i] = (args[i] as Evaluator)(context);
       if (areMany) requireTurn(context);
     }
-    return remembers && context.longCalls !== undefined
+    return remembers && values.some(isLarge)
       ? rememberedCall(definition, values, context)
       : definition.evaluate(values, context);
   };
+}
+
+/** `isLarge`, small enough to be part of the code around it: nearly all arguments are numbers and short texts. */
+function isLargeArgument(value: Value | undefined): boolean {
+  if (typeof value === 'string') return value.length >= largeText;
+  return typeof value === 'object' && isLarge(value);
 }
 
 function rememberedCall(
@@ -105,7 +111,6 @@ function rememberedCall(
   args: readonly Value[],
   context: EvaluationContext,
 ): Value {
-  if (!args.some(isLarge)) return definition.evaluate(args, context);
   return rememberedValue(context, definition, () => definition.evaluate(args, context));
 }
 

@@ -12,10 +12,10 @@ import {
   goneThrough,
   type LoopBody,
   type LoopPlace,
-  loopSteps,
-  requireFewSteps,
+  requireTurns,
   takesTurns,
 } from './turns/list-turns.ts';
+import { doneWork, unitsAtOnce } from './turns/done-work.ts';
 import { pausingValue } from './turns/long-calls.ts';
 import { boundedContainer, requireTurn } from './turns/value-size.ts';
 
@@ -69,7 +69,7 @@ export function compileComprehension(
   result: Evaluator | undefined,
   { dialect, body }: LoopOptions,
 ): Evaluator {
-  const { isNested } = body;
+  const { isWeighty } = body;
   const given = (item: Value, context: EvaluationContext): Value | undefined => {
     (context.frame as Frame)[element] = item;
     if (predicate && predicate(context) !== true) return undefined;
@@ -86,20 +86,24 @@ export function compileComprehension(
     }
     const frame = context.frame as Frame;
     const results: Value[] = [];
-    const before = loopSteps.total;
-    loopSteps.total += elements.length;
+    const stepsBefore = doneWork.steps;
+    countSteps(elements.length);
+    const unitsMax = doneWork.units + unitsAtOnce;
     for (let i = 0; i < elements.length; i++) {
       const item = elements[i] as Value;
       frame[element] = item;
       const isWanted = !predicate || predicate(context) === true;
-      if (isNested) requireFewSteps(before, context);
-      if (!isWanted) continue;
-      results.push(result ? result(context) : item);
-      if (isNested) requireFewSteps(before, context);
-      requireTurn(context);
+      if (isWanted) results.push(result ? result(context) : item);
+      if (isWeighty && doneWork.units > unitsMax) requireTurns(stepsBefore, body, context);
+      if (isWanted) requireTurn(context);
     }
     return result ? boundedContainer(results, context) : results;
   };
+}
+
+function countSteps(count: number): void {
+  doneWork.steps += count;
+  doneWork.units += count;
 }
 
 function elementsOf(value: Value, dialect: Dialect): readonly Value[] | undefined {
@@ -129,7 +133,6 @@ export function compileQuantifier(
   options: LoopOptions,
 ): Condition {
   const { dialect, body } = options;
-  const { isNested } = body;
   return (context) => {
     const elements = list(context);
     if (elements === null) return null;
@@ -144,7 +147,7 @@ export function compileQuantifier(
             return predicate(context);
           }),
         )
-      : countMatches(kind, elements, { element, predicate, isNested }, context);
+      : countMatches(kind, elements, { element, predicate, body }, context);
     if (dialect === 'sql' || counts.unknown === 0)
       return decide(kind, counts.matching, elements.length);
     return decideUnknown(kind, counts, elements.length);
@@ -163,21 +166,22 @@ function countMatches(
   loop: {
     readonly element: Slot;
     readonly predicate: Condition;
-    readonly isNested: boolean;
+    readonly body: LoopBody;
   },
   context: EvaluationContext,
 ): Counts {
-  const { element, predicate, isNested } = loop;
+  const { element, predicate, body } = loop;
   const frame = context.frame as Frame;
   const counts = { matching: 0, unknown: 0 };
-  const before = loopSteps.total;
+  const stepsBefore = doneWork.steps;
+  const unitsMax = doneWork.units + unitsAtOnce;
   let i = 0;
   for (; i < elements.length; i++) {
     frame[element] = elements[i] as Value;
     if (!isOpen(kind, counts, predicate(context))) break;
-    if (isNested) requireFewSteps(before, context);
+    if (body.isWeighty && doneWork.units > unitsMax) requireTurns(stepsBefore, body, context);
   }
-  loopSteps.total += i;
+  countSteps(i);
   return counts;
 }
 
@@ -237,7 +241,7 @@ export function compileReduce(
   options: { readonly dialect: Dialect | undefined; readonly body: LoopBody },
 ): Evaluator {
   const { dialect, body } = options;
-  const { isNested } = body;
+  const { isWeighty } = body;
   const next: Fold = (value, item, context) => {
     const frame = context.frame as Frame;
     frame[accumulator] = value;
@@ -261,11 +265,12 @@ export function compileReduce(
         foldedInTurns(elements, first, next, { context, meter, body }),
       );
     let value = first;
-    const before = loopSteps.total;
-    loopSteps.total += elements.length;
+    const stepsBefore = doneWork.steps;
+    countSteps(elements.length);
+    const unitsMax = doneWork.units + unitsAtOnce;
     for (let i = 0; i < elements.length; i++) {
       value = next(value, elements[i] as Value, context);
-      if (isNested) requireFewSteps(before, context);
+      if (isWeighty && doneWork.units > unitsMax) requireTurns(stepsBefore, body, context);
     }
     return value;
   };

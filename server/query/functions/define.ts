@@ -1,6 +1,7 @@
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, WorkMeter } from '../evaluate/context.ts';
 import { canPause, longValue, pausingValue } from '../evaluate/turns/long-calls.ts';
+import { timed } from '../evaluate/turns/done-work.ts';
 import { isLarge, largeText } from '../evaluate/turns/large.ts';
 import type {
   Accumulator,
@@ -57,7 +58,8 @@ export function inTurns(
     worksInTurns: true,
     evaluate(args, context) {
       const isShort = !isLarge(args[0]) && (args.length < 2 || !isLarge(args[1]));
-      if (isShort || args[0] === null || !canPause(context)) return evaluate(args, context);
+      if (isShort || args[0] === null) return evaluate(args, context);
+      if (!canPause(context)) return timed(context.runtime.clock, () => evaluate(args, context));
       return pausingValue(context, begin, (meter) => begin(args, context, meter));
     },
   };
@@ -78,7 +80,8 @@ export function nullSafeInTurns(
     if (isShort && args.length < 2) return evaluate(args, context);
     const second = args[1];
     const isShortToo = typeof second === 'string' ? second.length < largeText : !isLarge(second);
-    if ((isShort && isShortToo) || !canPause(context)) return evaluate(args, context);
+    if (isShort && isShortToo) return evaluate(args, context);
+    if (!canPause(context)) return timed(context.runtime.clock, () => evaluate(args, context));
     return pausingValue(context, begin, (meter) => begin(args, context, meter));
   });
   return { ...definition, worksInTurns: true };

@@ -31,9 +31,13 @@ export function compileIn(
     return (context) => {
       const value = element(context);
       const candidates = list(context);
-      if (Array.isArray(candidates) && candidates.length >= manyCandidates && isHashed(value))
+      if (!Array.isArray(candidates) || candidates.length < manyCandidates)
+        return cypherIn(value, candidates);
+      if (isHashed(value)) {
         takeIn(candidates as readonly Value[], context);
-      return cypherIn(value, candidates);
+        if (membersOf(candidates).kind === typeof value) return cypherIn(value, candidates);
+      }
+      return rememberedValue(context, cypherIn, () => cypherIn(value, candidates));
     };
   return (context) => {
     const candidates = list(context);

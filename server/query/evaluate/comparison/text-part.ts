@@ -1,4 +1,6 @@
 import type { Condition, Evaluator } from '../evaluator.ts';
+import { largeText } from '../turns/large.ts';
+import { rememberedValue } from '../turns/long-calls.ts';
 
 /** `text STARTS WITH part`, `ENDS WITH`, `CONTAINS`: null when either side is no text (cypher.md 5.3). */
 export function compileTextPart(
@@ -10,7 +12,10 @@ export function compileTextPart(
   return (context) => {
     const whole = text(context);
     const sought = part(context);
-    return typeof whole === 'string' && typeof sought === 'string' ? test(whole, sought) : null;
+    if (typeof whole !== 'string' || typeof sought !== 'string') return null;
+    return whole.length < largeText
+      ? test(whole, sought)
+      : rememberedValue(context, test, () => test(whole, sought));
   };
 }
 

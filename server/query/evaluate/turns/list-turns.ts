@@ -6,6 +6,7 @@ import type { Expression } from '../../algebra/expression.ts';
 import { walkExpression } from '../../algebra/walk.ts';
 import type { EvaluationContext } from '../context.ts';
 import type { FunctionRegistry } from '../function-definition.ts';
+import { doneWork } from './done-work.ts';
 import { approximateBytes } from './held-bytes.ts';
 import { canPause, suspended } from './long-calls.ts';
 import { Patience } from './patience.ts';
@@ -19,26 +20,23 @@ import { Patience } from './patience.ts';
 const longList = 4_096;
 /** Bytes of large values that count as a unit of work, as an element does. */
 const bytesPerUnit = 1_024;
-/** Elements that loops in loops go through before they ask for turns; some milliseconds. */
-const stepsAtOnce = 16_384;
-/** The same where nobody can pause. */
+/** Elements that loops in loops go through where nobody can pause. */
 const stepsInPlaceMax = 1_048_576;
-
-/** Elements that loops have gone through at once, of all statements: it only grows. */
-export const loopSteps = { total: 0 };
 
 export function takesTurns(
   list: readonly Value[],
   context: EvaluationContext,
-  { isNested }: LoopBody,
+  { isWeighty }: LoopBody,
 ): boolean {
-  return list.length >= longList ? canPause(context) : isNested && context.longCalls !== undefined;
+  return list.length >= longList ? canPause(context) : isWeighty && context.longCalls !== undefined;
 }
 
 /** What a loop does for each element. */
 export interface LoopBody {
   /** It holds loops. */
   readonly isNested: boolean;
+  /** It holds loops, or operations that are long on large values: a few elements may be the work of a turn. */
+  readonly isWeighty: boolean;
   /** It holds calls that may write, or work long: it is never begun anew without a memory of what they did. */
   readonly holdsLongCalls: boolean;
 }
@@ -48,29 +46,52 @@ export function bodyOf(
   functions: FunctionRegistry,
 ): LoopBody {
   let isNested = false;
+  let isWeighty = false;
   let holdsLongCalls = false;
   for (const expression of expressions)
     if (expression !== undefined)
       walkExpression(expression, (part) => {
         const { op } = part;
         isNested ||= op === 'Comprehension' || op === 'Quantifier' || op === 'Reduce';
+        isWeighty ||= isNested || mayBeLong(part);
         holdsLongCalls ||=
           op === 'SubPlan' ||
           (op === 'Call' && functions.scalar(part.function)?.mayTakeLong === true);
       });
-  return { isNested, holdsLongCalls };
+  return { isNested, isWeighty, holdsLongCalls };
 }
 
+function mayBeLong(part: Expression): boolean {
+  // What stands beside a number or a short text is compared with it in a moment.
+  if (part.op === 'Compare') return part.left.op !== 'Constant' && part.right.op !== 'Constant';
+  return longOnLargeValues.has(part.op);
+}
+
+const longOnLargeValues: ReadonlySet<Expression['op']> = new Set([
+  'Call',
+  'SubPlan',
+  'In',
+  'TextPart',
+  'Like',
+  'Matches',
+  'Contains',
+  'StrictEquals',
+  'Concatenate',
+  'Slice',
+]);
+
 /**
- * For loops in loops that are done at once, after each element.
- * @param before `loopSteps.total` when the outer one began
+ * For loops that are done at once, after an element with which more than `unitsAtOnce` was done.
+ * @param stepsBefore `doneWork.steps` when the loop began
  * @throws `suspended` when it is to be done in turns; DatabaseError `TooLarge` where nobody can pause
  */
-export function requireFewSteps(before: number, context: EvaluationContext): void {
-  const steps = loopSteps.total - before;
-  if (steps <= stepsAtOnce) return;
+export function requireTurns(
+  stepsBefore: number,
+  { isNested }: LoopBody,
+  context: EvaluationContext,
+): void {
   if (context.mayBeSuspended === true) throw suspended;
-  if (steps > stepsInPlaceMax)
+  if (isNested && doneWork.steps - stepsBefore > stepsInPlaceMax)
     throw new DatabaseError(
       'TooLarge',
       `lists in lists are gone through for more than ${stepsInPlaceMax} steps, which they may not where the statement cannot pause; compute it in WITH or LET`,
@@ -94,13 +115,14 @@ export function goneThrough(
   place: LoopPlace,
   visit: (element: Value) => boolean,
 ): PausingWork<void> {
-  const { isNested, holdsLongCalls } = place.body;
-  return isNested || holdsLongCalls
+  const { isNested, isWeighty, holdsLongCalls } = place.body;
+  // Of a long list each call is done at once, whatever it takes: patience for each of its elements costs a tenth of quick ones.
+  return isNested || holdsLongCalls || (isWeighty && list.length < longList)
     ? longElements(list, place, visit)
     : shortElements(list, place, visit);
 }
 
-/** Each element is done in a moment. */
+/** Each element is done at once. */
 function* shortElements(
   list: readonly Value[],
   { meter }: LoopPlace,
@@ -108,9 +130,10 @@ function* shortElements(
 ): PausingWork<void> {
   for (let at = 0; at < list.length; at += 1) {
     const before = madeBytes.total;
+    const unitsBefore = doneWork.units;
     if (!visit(list[at] as Value)) return;
     const made = madeBytes.total - before;
-    if (meter.isSpent(1 + Math.ceil(made / bytesPerUnit))) yield;
+    if (meter.isSpent(1 + doneWork.units - unitsBefore + Math.ceil(made / bytesPerUnit))) yield;
   }
 }
 
@@ -128,7 +151,7 @@ function* longElements(
   try {
     for (; at < list.length; at += 1) {
       const before = madeBytes.total;
-      const stepsBefore = loopSteps.total;
+      const unitsBefore = doneWork.units;
       let isOver = body.holdsLongCalls
         ? patience.attempt(context, look)
         : patience.evaluate(context, look);
@@ -138,8 +161,8 @@ function* longElements(
       }
       if (!goesOn) return;
       const made = madeBytes.total - before;
-      const steps = loopSteps.total - stepsBefore;
-      if (meter.isSpent(1 + steps + Math.ceil(made / bytesPerUnit))) yield;
+      const units = doneWork.units - unitsBefore;
+      if (meter.isSpent(1 + units + Math.ceil(made / bytesPerUnit))) yield;
     }
   } finally {
     patience.reset();

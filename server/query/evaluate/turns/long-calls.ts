@@ -4,6 +4,7 @@ import type { Clock } from '#core/runtime.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork, MemoryAccount, WorkMeter } from '../context.ts';
+import { timed } from './done-work.ts';
 import { textBytes } from './held-bytes.ts';
 import { RememberedView } from './remembered-view.ts';
 import { byteEstimateOf, requireTurn } from './value-size.ts';
@@ -314,7 +315,7 @@ export function pausingValue<T>(
   const { longCalls } = context;
   if (longCalls !== undefined) return longCalls.result(site, () => begin(longCalls));
   if (context.mayBeSuspended === true) throw suspended;
-  const value = doneAtOnce(begin(inPlace), context);
+  const value = timed(context.runtime.clock, () => doneAtOnce(begin(inPlace), context));
   requireTurn(context);
   return value;
 }
@@ -326,7 +327,7 @@ export function pausingValue<T>(
 export function rememberedValue<T>(context: EvaluationContext, site: object, compute: () => T): T {
   const { longCalls } = context;
   return longCalls === undefined
-    ? compute()
+    ? timed(context.runtime.clock, compute)
     : longCalls.remembered(site, compute, context.runtime.clock);
 }
 

@@ -3,6 +3,7 @@ import type { Value } from '#core/value/value.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { doneWork } from '../../evaluate/turns/done-work.ts';
 import {
   describe,
   integerArgument,
@@ -198,6 +199,8 @@ function spelling(syntax: string, spell: (text: string) => string, between = '')
 
 /** The cost of comparing grows with the product of the lengths. */
 const comparedLengthMax = 10_000;
+/** Pairs of characters that are compared in the time of a unit. */
+const comparedPerUnit = 2_048;
 
 function comparing(syntax: string, compare: (a: string, b: string) => Value): ScalarFunction {
   const what = `text.${syntax.slice(0, syntax.indexOf('('))}()`;
@@ -207,6 +210,7 @@ function comparing(syntax: string, compare: (a: string, b: string) => Value): Sc
     const b = textArgument(args[1], what);
     if (Math.max(a.length, b.length) > comparedLengthMax)
       throw refusal(`${what} compares texts of at most ${comparedLengthMax} characters`);
+    doneWork.units += ((a.length * b.length) / comparedPerUnit) | 0;
     return compare(a, b);
   });
 }

@@ -13,6 +13,7 @@ import {
 import { liveValue } from '../../evaluate/live-record.ts';
 import { detach, loaded } from '../record-reference.ts';
 import { RowStore } from '../hold/row-store.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
 /**
@@ -91,7 +92,8 @@ export class EagerOperator implements PhysicalOperator {
     const { frame } = this.#context as ExecutionContext;
     const firstRow = this.#rows.rowCount;
     let pulled: Pulled = PAUSE;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       pulled = this.#input.next();
       if (pulled !== ROW) break;
       this.#memory?.addBytes(this.#rows.append(frame));

@@ -1,4 +1,5 @@
 import { madeBytes } from '#core/value/made-bytes.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 
 /**
  * Rows or steps that an operator may work through before it answers PAUSE, whether or not it gave rows meanwhile. Chosen so
@@ -18,6 +19,7 @@ export class WorkShare {
   readonly #size: number;
   #left: number;
   #madeMax = madeBytes.total + bytesPerTurn;
+  #unitsMax = doneWork.units + unitsAtOnce;
 
   /** @param size less where a row costs more than others do */
   constructor(size = rowsPerTurn) {
@@ -30,8 +32,10 @@ export class WorkShare {
   isSpent(): boolean {
     madeBytes.rowStart = madeBytes.total;
     this.#left -= 1;
-    if (this.#left > 0 && madeBytes.total < this.#madeMax) return false;
+    if (this.#left > 0 && madeBytes.total < this.#madeMax && doneWork.units < this.#unitsMax)
+      return false;
     this.#madeMax = madeBytes.total + bytesPerTurn;
+    this.#unitsMax = doneWork.units + unitsAtOnce;
     this.#left = this.#size;
     return true;
   }

@@ -19,6 +19,7 @@ import {
 } from '../operator.ts';
 import type { CompiledColumn } from './project.ts';
 import { rowCountOf } from './row-count.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
 /** A key whose value stands in a slot of the input already when `from` says so. */
@@ -124,7 +125,8 @@ export class AggregateOperator implements PhysicalOperator {
     const { input, keys } = this.#options;
     const values = this.#keyValues;
     if (this.#adding !== undefined && !this.#addMore(this.#adding)) return PAUSE;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
       for (let at = 0; at < keys.length; at += 1) {

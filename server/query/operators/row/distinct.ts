@@ -9,6 +9,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 
 /** Passes the first row of each combination of values. Rows that are records compare by record id. */
@@ -43,7 +44,8 @@ export class DistinctOperator implements PhysicalOperator {
     const seen = this.#seen as KeySet;
     const values = this.#values;
     const on = this.#on;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       const pulled = this.#input.next();
       if (pulled !== ROW) return pulled;
       for (let at = 0; at < on.length; at += 1) values[at] = (on[at] as Evaluator)(context);

@@ -8,6 +8,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 
 /** Passes the rows for which the predicate is true. */
@@ -43,7 +44,8 @@ export class FilterOperator implements PhysicalOperator {
   next(): Pulled {
     if (this.#patience.isNeeded) return this.#nextPatiently();
     const context = this.#context as ExecutionContext;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       const pulled = this.#input.next();
       if (pulled !== ROW) return pulled;
       madeBytes.rowStart = madeBytes.total;
@@ -65,7 +67,8 @@ export class FilterOperator implements PhysicalOperator {
 
   #nextPatiently(): Pulled {
     const context = this.#context as ExecutionContext;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       if (!this.#hasRow) {
         const pulled = this.#input.next();
         if (pulled !== ROW) return pulled;

@@ -2,6 +2,7 @@ import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { Evaluator } from '../../evaluate/evaluator.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { suspended } from '../../evaluate/turns/long-calls.ts';
 import { Patience } from '../../evaluate/turns/patience.ts';
 import { ExpandOperator } from '../graph/expand.ts';
@@ -132,7 +133,9 @@ export class ProjectOperator implements PhysicalOperator {
     const input = this.#input;
     const evaluators = this.#evaluators;
     const isWide = this.#isWide;
+    const unitsMax = doneWork.units + unitsAtOnce;
     for (let row = 0; row < rowCountMax; row += 1) {
+      if (doneWork.units > unitsMax) return PAUSE;
       if (this.#isSlow) {
         const pulled = this.#fillPatiently(values);
         if (pulled !== ROW) return pulled;

@@ -16,6 +16,7 @@ import { RowStore } from '../hold/row-store.ts';
 import { SortKeys } from './sort-keys.ts';
 import { type RunMerger, SortedRuns } from './sorted-runs.ts';
 import { TopRows } from './top-rows.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 
 export interface CompiledSortKey {
@@ -116,7 +117,8 @@ export class SortOperator implements PhysicalOperator {
 
   #fill(): Pulled {
     const { input } = this.#options;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       const pulled = input.next();
       if (pulled !== ROW) return pulled;
       if (this.#top) this.#offer(this.#top);

@@ -10,6 +10,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 import { describeValue, ridOf } from '../record-identity.ts';
 import { transactionOf } from './writing.ts';
@@ -76,7 +77,8 @@ export class ChangeRecordsOperator implements PhysicalOperator {
       if (isRow === undefined) return PAUSE;
       if (isRow) return ROW;
     }
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       const pulled = this.#input.next();
       if (pulled !== ROW) return pulled;
       const target = frame[this.#slot] as Value;

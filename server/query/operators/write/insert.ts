@@ -15,6 +15,7 @@ import {
 } from '../operator.ts';
 import { RecordDraft } from './record-draft.ts';
 import { RecordMaker, type RecordPlace } from './record-maker.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 import { transactionOf } from './writing.ts';
 
@@ -54,7 +55,8 @@ export class InsertOperator implements PhysicalOperator {
   next(): Pulled {
     const inserter = this.#inserter as RecordInserter;
     if (inserter.isTurnSpent()) return PAUSE;
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       if (!this.#hasRow) {
         const pulled = this.#options.input.next();
         if (pulled !== ROW) return pulled;

@@ -33,6 +33,7 @@ import {
 import { rebased, RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from '../record-identity.ts';
 import { transactionOf } from './writing.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { rowsPerTurn } from '../hold/work-share.ts';
 
 export interface UpdateOptions {
@@ -118,7 +119,8 @@ export class UpdateOperator implements PhysicalOperator {
       if (isChanged === undefined) return PAUSE;
       if (isChanged) return ROW;
     }
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    const unitsMax = doneWork.units + unitsAtOnce;
+    for (let count = 0; count < rowsPerTurn && doneWork.units < unitsMax; count += 1) {
       const pulled = this.#isDrained ? END : input.next();
       if (pulled === END) return this.#settleKeys();
       if (pulled !== ROW) return pulled;
