@@ -36,7 +36,7 @@ const { values: options } = parseArgs({
     out: { type: 'string' },
   },
 });
-const watchPort = 20_000 + Math.floor(Math.random() * 20_000);
+const watchPort = await freePort();
 const wirePort = await freePort();
 const rootPath = mkdtempSync(join(tmpdir(), 'polyad-stall-'));
 const server = await startServer({
