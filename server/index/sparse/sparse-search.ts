@@ -1,9 +1,10 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { type BucketId, bucketOf, type LogIndex, type Rid } from '#core/value/rid.ts';
+import type { BucketId, LogIndex, Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import type { RidFilter } from '../rid-filter.ts';
 import type { ChangeListener } from '../search-memory.ts';
-import { SlotHeap } from '../vector/heap.ts';
+import { BoundOrder } from './bound-order.ts';
+import { type AskedDimension, type ScoreBounds, scoreBounds } from './score-bounds.ts';
 import {
   type SparseSettings,
   sparseSettings,
@@ -11,6 +12,7 @@ import {
   vectorTag,
   weightTag,
 } from './sparse-keys.ts';
+import { type WeightList, WeightListBuilder } from './weight-list.ts';
 
 export interface SparseRequest {
   /** Weights by dimension. */
@@ -26,18 +28,13 @@ export interface ScoredRecord {
   readonly score: number;
 }
 
-/** Records with a weight in one dimension, with what the weight is at least and at most. */
-interface WeightList {
-  readonly rids: Float64Array;
-  readonly low: Float64Array;
-  readonly high: Float64Array;
-}
-
 /** Bytes of lists that are kept for one index. */
 const keptBytesMax = 64 * 1024 * 1024;
 const changedMax = 100_000;
 const entriesPerLook = 256;
 const unitsPerLook = 64;
+/** Records that are looked at first; each further round takes so many times more. */
+const [firstLooks, looksPerRecord, roundFactor] = [64, 4, 8];
 
 /** Lists of dimensions that were searched. */
 class SparseMemory implements ChangeListener {
@@ -106,8 +103,7 @@ export function* sparseNearest(
 ): PausingWork<readonly ScoredRecord[]> {
   const settings = sparseSettings(reader.definition);
   if (request.k <= 0) return [];
-  const lists: WeightList[] = [];
-  const weights: number[] = [];
+  const asked: AskedDimension[] = [];
   /** What each dimension counts. */
   const query = new Map<number, number>();
   for (const [dimension, weight] of request.vector) {
@@ -115,11 +111,10 @@ export function* sparseNearest(
     const list = yield* weightList(reader, dimension, settings, meter);
     if (list.rids.length === 0) continue;
     const counted = weight * (settings.usesIdf ? yield* idfOf(reader, list, meter) : 1);
-    lists.push(list);
-    weights.push(counted);
+    asked.push({ list, weight: counted });
     query.set(dimension, counted);
   }
-  const bounds = yield* boundsOf(lists, weights, request, meter);
+  const bounds = yield* scoreBounds(asked, request, meter);
   return yield* measured(bounds, query, request, settings, reader, meter);
 }
 
@@ -164,11 +159,11 @@ function* weightList(
   const high = rangeStart(dimension + 1);
   const stored = yield* storedList(reader, dimension, { low, high }, settings, meter);
   if (!reader.hasOwn) return stored;
-  const list = new ListBuilder(settings);
+  const list = new WeightListBuilder();
   for (let i = 0; i < stored.rids.length; i += 1)
     if (!reader.isHidden(stored.rids[i] as Rid))
       list.push(stored.rids[i] as Rid, stored.low[i] as number, stored.high[i] as number);
-  for (const { key, rid } of reader.own(low, high)) list.add(key, rid);
+  for (const { key, rid } of reader.own(low, high)) add(list, key, rid, settings);
   return list.sorted();
 }
 
@@ -183,11 +178,11 @@ function* storedList(
   const kept = memory.isTold ? memory.state(() => new SparseMemory(memory.newest)) : undefined;
   const known = kept?.list(dimension, reader.lsn);
   if (known !== undefined) return known;
-  const list = new ListBuilder(settings);
+  const list = new WeightListBuilder();
   const cursor = reader.stored(low, high);
   try {
     for (let seen = 1; cursor.next(); seen += 1) {
-      list.add(cursor.key, cursor.rid);
+      add(list, cursor.key, cursor.rid, settings);
       if (seen % entriesPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
     }
   } finally {
@@ -196,6 +191,11 @@ function* storedList(
   const made = list.sorted();
   kept?.keep(dimension, reader.lsn, made);
   return made;
+}
+
+function add(list: WeightListBuilder, key: Uint8Array, rid: Rid, { code }: SparseSettings): void {
+  const view = new DataView(key.buffer, key.byteOffset, key.length);
+  list.push(rid, code.low(view, 5), code.high(view, 5));
 }
 
 function rangeStart(dimension: number): Uint8Array {
@@ -209,82 +209,8 @@ function rangeStart(dimension: number): Uint8Array {
   return key;
 }
 
-class ListBuilder {
-  readonly #settings: SparseSettings;
-  readonly #rids: number[] = [];
-  readonly #low: number[] = [];
-  readonly #high: number[] = [];
-
-  constructor(settings: SparseSettings) {
-    this.#settings = settings;
-  }
-
-  add(key: Uint8Array, rid: Rid): void {
-    const view = new DataView(key.buffer, key.byteOffset, key.length);
-    const { code } = this.#settings;
-    this.push(rid, code.low(view, 5), code.high(view, 5));
-  }
-
-  push(rid: Rid, low: number, high: number): void {
-    this.#rids.push(rid);
-    this.#low.push(low);
-    this.#high.push(high);
-  }
-
-  sorted(): WeightList {
-    const order = Uint32Array.from(this.#rids, (_, i) => i);
-    order.sort((a, b) => (this.#rids[a] as number) - (this.#rids[b] as number));
-    const pick = (from: readonly number[]) => Float64Array.from(order, (i) => from[i] as number);
-    return { rids: pick(this.#rids), low: pick(this.#low), high: pick(this.#high) };
-  }
-}
-
-interface Bounds {
-  readonly rids: readonly number[];
-  /** What each can score at most. */
-  readonly most: Float64Array;
-}
-
-/** Adds up what each record can score at most. */
-function* boundsOf(
-  lists: readonly WeightList[],
-  weights: readonly number[],
-  { filter, buckets }: SparseRequest,
-  meter: WorkMeter,
-): PausingWork<Bounds> {
-  const places = new Map<number, number>();
-  const rids: number[] = [];
-  let most = new Float64Array(1_024);
-  for (let at = 0; at < lists.length; at += 1) {
-    const list = lists[at] as WeightList;
-    const weight = weights[at] as number;
-    const { rids: own, low, high } = list;
-    for (let i = 0; i < own.length; i += 1) {
-      const rid = own[i] as Rid;
-      if (filter !== undefined && !filter.has(rid)) continue;
-      if (buckets !== undefined && !buckets.has(bucketOf(rid))) continue;
-      const bound = weight * ((weight > 0 ? high[i] : low[i]) as number);
-      let place = places.get(rid);
-      if (place === undefined) {
-        place = rids.length;
-        places.set(rid, place);
-        rids.push(rid);
-        if (place === most.length) {
-          const grown = new Float64Array(most.length * 2);
-          grown.set(most);
-          most = grown;
-        }
-        most[place] = 0;
-      }
-      most[place] = (most[place] as number) + bound;
-      if (i % 1_024 === 1_023 && meter.isSpent(unitsPerLook)) yield;
-    }
-  }
-  return { rids, most };
-}
-
 function* measured(
-  { rids, most }: Bounds,
+  { rids, most }: ScoreBounds,
   query: ReadonlyMap<number, number>,
   request: SparseRequest,
   settings: SparseSettings,
@@ -292,25 +218,23 @@ function* measured(
   meter: WorkMeter,
 ): PausingWork<readonly ScoredRecord[]> {
   const { k, minScore = -Infinity } = request;
-  const queue = new SlotHeap(rids.length);
-  for (let i = 0; i < rids.length; i += 1) {
-    queue.push(-(most[i] as number), i);
-    if (i % 4_096 === 4_095 && meter.isSpent(unitsPerLook)) yield;
-  }
+  const order = new BoundOrder(most);
   const best: ScoredRecord[] = [];
-  while (queue.size > 0) {
-    const bound = -queue.topKey;
-    const worst =
-      best.length < k ? minScore : Math.max(minScore, (best.at(-1) as ScoredRecord).score);
-    // Sums of bounds are off by rounding.
-    if (bound < worst - Math.abs(worst) * 1e-9) break;
-    const rid = rids[queue.topSlot] as Rid;
-    queue.pop();
-    const score = scoreOf(reader, rid, settings, query);
-    if (score !== undefined && score >= minScore) insert(best, { rid, score }, k);
-    if (meter.isSpent(16)) yield;
+  for (let wanted = firstLooks + looksPerRecord * k; ; wanted *= roundFactor) {
+    const queue = yield* order.next(Math.min(wanted, most.length), meter);
+    if (queue.size === 0) return best;
+    for (; queue.size > 0; queue.pop()) {
+      const bound = -queue.topKey;
+      const worst =
+        best.length < k ? minScore : Math.max(minScore, (best.at(-1) as ScoredRecord).score);
+      // Sums of bounds are off by rounding.
+      if (bound < worst - Math.abs(worst) * 1e-9) return best;
+      const rid = rids[queue.topSlot] as Rid;
+      const score = scoreOf(reader, rid, settings, query);
+      if (score !== undefined && score >= minScore) insert(best, { rid, score }, k);
+      if (meter.isSpent(16)) yield;
+    }
   }
-  return best;
 }
 
 function scoreOf(
