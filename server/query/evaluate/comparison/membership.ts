@@ -1,3 +1,4 @@
+import { findText } from '#core/text/find-text.ts';
 import { valueKey } from '#core/value/equality.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
 import { textOf } from '#core/text/text-form.ts';
@@ -301,7 +302,8 @@ const containsTests: Readonly<Record<ContainsKind, ContainsTest>> = {
       if (item !== null && sqlEquals(item, right, formats)) return true;
     return false;
   },
-  text: (left, right, formats) => typeof left === 'string' && left.includes(textOf(right, formats)),
+  text: (left, right, formats) =>
+    typeof left === 'string' && findText(left, textOf(right, formats)) >= 0,
 };
 
 /** A list of one element stands for it: `[1,2] CONTAINS [1]`. */

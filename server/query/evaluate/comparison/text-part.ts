@@ -1,3 +1,4 @@
+import { findText } from '#core/text/find-text.ts';
 import type { Condition, Evaluator } from '../evaluator.ts';
 import { largeText } from '../turns/large.ts';
 import { rememberedValue } from '../turns/long-calls.ts';
@@ -22,5 +23,5 @@ export function compileTextPart(
 const tests: Readonly<Record<'start' | 'end' | 'any', (text: string, part: string) => boolean>> = {
   start: (text, part) => text.startsWith(part),
   end: (text, part) => text.endsWith(part),
-  any: (text, part) => text.includes(part),
+  any: (text, part) => findText(text, part) >= 0,
 };

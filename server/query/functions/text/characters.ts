@@ -1,3 +1,5 @@
+import { findLastText, findText } from '#core/text/find-text.ts';
+
 /**
  * Texts by their characters, that is code points, as LIKE and the bounds of properties count them (sql.md 6.4, 13.6). Nothing
  * here takes a surrogate pair apart: half a pair cannot be stored (limits.md 12).
@@ -40,12 +42,12 @@ export function lastCharacters(text: string, count: number): string {
 
 /** Where `sought` stands first at or behind a position; -1 when nowhere. */
 export function positionOf(text: string, sought: string, from: number): number {
-  return positionOfUnit(text, text.indexOf(sought, unitOf(text, Math.max(from, 0))));
+  return positionOfUnit(text, findText(text, sought, unitOf(text, Math.max(from, 0))));
 }
 
 /** Where `sought` stands last at or before a position; -1 when nowhere. */
 export function lastPositionOf(text: string, sought: string, from: number): number {
-  return from < 0 ? -1 : positionOfUnit(text, text.lastIndexOf(sought, unitOf(text, from)));
+  return from < 0 ? -1 : positionOfUnit(text, findLastText(text, sought, unitOf(text, from)));
 }
 
 /** The UTF-16 unit at which the character of a position from 0 begins. */

@@ -1,3 +1,4 @@
+import { findText } from '#core/text/find-text.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { requireBytes, requireElements } from '../number/bounds.ts';
@@ -71,9 +72,9 @@ function endOfLiteral(text: string, sought: string, start: number): number {
   if (sought.length === 1) return aim;
   // Occurrences that overlap are found from the left, so those before the cut are gone through.
   let end = aim;
-  for (let at = text.indexOf(sought, start); at >= 0 && at < aim; ) {
+  for (let at = findText(text, sought, start); at >= 0 && at < aim; ) {
     end = Math.max(aim, at + sought.length);
-    const next = text.slice(at + sought.length, aim + sought.length).indexOf(sought);
+    const next = findText(text.slice(at + sought.length, aim + sought.length), sought);
     at = next < 0 ? -1 : at + sought.length + next;
   }
   return end;
@@ -88,7 +89,7 @@ export function* splitInTurns(
 ): PausingWork<readonly string[]> {
   const pieces: string[] = [];
   let from = 0;
-  for (let at = text.indexOf(separator); at >= 0; at = text.indexOf(separator, from)) {
+  for (let at = findText(text, separator); at >= 0; at = findText(text, separator, from)) {
     pieces.push(text.slice(from, at));
     from = at + separator.length;
     if (pieces.length % piecesPerLook !== 0) continue;

@@ -1,3 +1,4 @@
+import { findText } from '#core/text/find-text.ts';
 import { textOf } from '#core/text/text-form.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext, LongWork } from '../../evaluate/context.ts';
@@ -163,7 +164,8 @@ export function replaceAll(
 ): string {
   requireReplaced(text, from, to, context);
   if (from === '') return interspersed(text, to);
-  if (text.length < longText || to.length > longReplacement) return text.replaceAll(from, () => to);
+  const isQuicker = to.length > longReplacement && from.length < shortPattern;
+  if (text.length < longText || isQuicker) return text.replaceAll(from, () => to);
   const writer = new TextWriter(text.length);
   let copied = 0;
   if (from.length === 1) {
@@ -175,7 +177,7 @@ export function replaceAll(
     }
     return writer.toText();
   }
-  for (let at = text.indexOf(from); at >= 0; at = text.indexOf(from, copied)) {
+  for (let at = findText(text, from); at >= 0; at = findText(text, from, copied)) {
     writer.range(text, copied, at);
     writer.text(to);
     copied = at + from.length;
@@ -215,6 +217,8 @@ export function* splitTextInTurns(
 const longText = 256;
 /** Such a text is copied by the engine rather than unit by unit; it cannot stand often in the result. */
 const longReplacement = 4_096;
+/** The engine looks for longer ones in a time that may grow with their length (`findText`). */
+const shortPattern = 32;
 
 function requireReplaced(text: string, from: string, to: string, context: EvaluationContext): void {
   const growth = to.length - from.length;
@@ -250,8 +254,8 @@ function occurrences(text: string, sought: string, most: number): number {
       if (text.charCodeAt(at) === unit) count += 1;
     return count;
   }
-  let at = text.indexOf(sought);
-  for (; at >= 0 && count < most; at = text.indexOf(sought, at + sought.length)) count += 1;
+  let at = findText(text, sought);
+  for (; at >= 0 && count < most; at = findText(text, sought, at + sought.length)) count += 1;
   return count;
 }
 
@@ -269,8 +273,20 @@ export function splitText(
     const counted = separator === '' ? text.length : occurrences(text, separator, elementCountMax);
     requireElements(separator === '' ? counted : counted + 1, 'split()', context);
   }
-  const pieces = separator === '' ? Array.from(text) : text.split(separator);
+  const pieces = separator === '' ? Array.from(text) : piecesBetween(text, separator);
   if (pieces.length === 1) return pieces;
   while (pieces.length > 0 && pieces[pieces.length - 1] === '') pieces.pop();
+  return pieces;
+}
+
+function piecesBetween(text: string, separator: string): string[] {
+  if (separator.length < shortPattern) return text.split(separator);
+  const pieces: string[] = [];
+  let from = 0;
+  for (let at = findText(text, separator); at >= 0; at = findText(text, separator, from)) {
+    pieces.push(text.slice(from, at));
+    from = at + separator.length;
+  }
+  pieces.push(text.slice(from));
   return pieces;
 }
