@@ -33,6 +33,8 @@ function textOf(secret: Secret | undefined, key: string): string {
   return Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
 }
 
+const keyOf = (secret: Secret): string => textOf(secret, certificateKeys.key);
+
 const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 
@@ -51,6 +53,9 @@ function unfitness(
 ): string | undefined {
   if (textOf(secret, certificateKeys.authority) === '')
     return `TLS between members needs the key ${certificateKeys.authority}`;
+  const [, label] = /-----BEGIN ([A-Z0-9 ]+ PRIVATE KEY)-----/.exec(keyOf(secret)) ?? [];
+  if (label !== undefined)
+    return `${certificateKeys.key} holds '${label}'; TLS between members needs PKCS#8, label 'PRIVATE KEY' (openssl pkcs8 -topk8 -nocrypt)`;
   const usages: readonly string[] = certificate.keyUsage ?? [];
   if (!usages.includes(serverAuth) || !usages.includes(clientAuth))
     return `TLS between members needs the extended key usages serverAuth and clientAuth in ${certificateKeys.certificate}`;
@@ -86,7 +91,7 @@ function read(
   hosts: readonly string[] | undefined,
 ): ObservedCertificate {
   const pem = textOf(secret, certificateKeys.certificate);
-  const key = textOf(secret, certificateKeys.key);
+  const key = keyOf(secret);
   if (pem === '' || key === '')
     return {
       problem: `it needs the keys ${certificateKeys.certificate} and ${certificateKeys.key}`,
@@ -94,12 +99,12 @@ function read(
   const since = secret.metadata.annotations?.[annotationKeys.trustedSince];
   try {
     const certificate = new X509Certificate(pem);
+    const problem = hosts && unfitness(secret, certificate, hosts);
+    if (problem !== undefined) return { problem };
     if (!certificate.checkPrivateKey(createPrivateKey(key)))
       return {
         problem: `${certificateKeys.key} does not belong to ${certificateKeys.certificate}`,
       };
-    const problem = hosts && unfitness(secret, certificate, hosts);
-    if (problem !== undefined) return { problem };
     const issuer = textOf(authority, certificateKeys.certificate);
     return {
       problem: undefined,

@@ -69,6 +69,8 @@ export interface Draft {
   certificates: ClusterStatus['certificates'];
   /** Why certificates are not as they should be. */
   certificateProblem: string | undefined;
+  /** Members would not start with the certificate that the spec names. */
+  isCertificateUnfit: boolean;
   stalled: Stall | undefined;
   /** Work in progress towards this generation. */
   progress: Trouble | undefined;
@@ -188,6 +190,7 @@ export function makeDraft(pass: Pass): Draft {
     backups: previous.backups,
     certificates: undefined,
     certificateProblem: undefined,
+    isCertificateUnfit: false,
     stalled: undefined,
     progress: undefined,
     storage: [],

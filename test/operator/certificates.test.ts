@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -264,10 +264,41 @@ describe('TLS between members with a Secret of the user', () => {
     put({ 'ca.crt': certificate, 'tls.crt': certificate, 'tls.key': key });
     await world.settle();
     assert.match(stalled(), /serverAuth and clientAuth/);
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const pkcs1 = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString();
+    put({ 'ca.crt': certificate, 'tls.crt': wide.certificate, 'tls.key': pkcs1 });
+    await world.settle();
+    assert.match(stalled(), /secretRef: Secret mine: tls\.key holds 'RSA PRIVATE KEY'.*PKCS#8/);
     assert.equal(world.api.all('Pod').length, 0);
     put({ 'ca.crt': certificate, 'tls.crt': wide.certificate, 'tls.key': wide.key });
     await world.settle();
     assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  });
+});
+
+describe('members that run', () => {
+  it('are not restarted for a Secret of the user that none of them could start with', async () => {
+    const world = new SimulatedWorld();
+    world.create('orders', { replicas: 3, tls: { raft: { enabled: true } } });
+    await world.settle();
+    const uids = () => world.api.all('Pod').map(({ metadata }) => metadata.uid);
+    const pods = uids();
+    const { certificate, key } = await makeAuthority('mine', 30, world.runtime.clock.now());
+    putSecret(world, 'mine', { 'ca.crt': certificate, 'tls.crt': certificate, 'tls.key': key });
+    const named = (name: string) => ({ spec: { tls: { issuer: { secretRef: { name } } } } });
+    world.api.change('Cluster', 'orders', named('mine'));
+    await world.settle();
+    assert.equal(world.condition('Stalled'), 'True InvalidSpec');
+    assert.equal(world.condition('CertificatesValid'), 'False NotValid');
+    assert.deepEqual(uids(), pods);
+    world.api.change('Cluster', 'orders', named('nowhere'));
+    await world.settle();
+    assert.equal(world.condition('Stalled'), 'True SecretMissing');
+    assert.deepEqual(uids(), pods);
+    world.api.change('Cluster', 'orders', { spec: { tls: { issuer: null } } });
+    await world.settle();
+    assert.equal(world.condition('Ready'), 'True AllMembersReady');
+    assert.deepEqual(uids(), pods);
   });
 });
 

@@ -47,6 +47,7 @@ function awaitCertManager(pass: Pass, draft: Draft, name: string): StepEnd | und
   if (hasPods(pass)) {
     stall(draft, 'SecretMissing', `${field}: Secret ${name} is gone`);
     draft.certificateProblem = draft.stalled?.message;
+    draft.isCertificateUnfit = true;
     return undefined;
   }
   const present = seen.objects.get(`Certificate/${name}`) as CertificateObject | undefined;
@@ -61,7 +62,7 @@ function awaitCertManager(pass: Pass, draft: Draft, name: string): StepEnd | und
   return { action: { kind: 'apply', objects: certificateRequests(cluster, spec) } };
 }
 
-/** One that cannot serve keeps a new member from starting, and leaves a running one alone. */
+/** One that cannot serve keeps a new member from starting, and leaves one that runs as it is. */
 function checkGiven(pass: Pass, draft: Draft, field: string): StepEnd | undefined {
   const leaf = pass.seen.certificates?.leaf;
   if (leaf === undefined) {
@@ -75,6 +76,9 @@ function checkGiven(pass: Pass, draft: Draft, field: string): StepEnd | undefine
     stall(draft, 'CertificateExpired', draft.certificateProblem);
   }
   draft.certificateProblem ??= draft.stalled?.message;
+  // Clients of HTTPS may bear with one that has expired, members do not.
+  const hasExpired = leaf !== undefined && leaf.problem === undefined;
+  draft.isCertificateUnfit = !hasExpired || pass.spec.tls.raft.enabled;
   return hasPods(pass) ? undefined : {};
 }
 

@@ -5,6 +5,7 @@ import type { Draft, Pass } from '../pass.ts';
 /** Why a member that serves is not restarted now, whatever the restart is for. */
 export function reasonToWait(pass: Pass, draft: Draft): string | undefined {
   const { update } = pass.spec;
+  if (draft.isCertificateUnfit) return `no member could start: ${draft.certificateProblem ?? ''}`;
   if (update.strategy === 'OnDelete')
     return 'spec.update.strategy is OnDelete: delete the pod to restart it';
   if (update.paused) return 'spec.update.paused holds restarts';
