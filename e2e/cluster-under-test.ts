@@ -29,6 +29,8 @@ export async function capabilitiesOf(provider: Provider): Promise<ReadonlySet<Ca
     found.add('node chaos');
     found.add('container kill');
   }
+  const loads = provider.imageLoader ?? process.env['E2E_IMAGE_LOADER'];
+  if (loads !== undefined && (await run('docker', ['info'])).isGood) found.add('image building');
   if (e2eSettings.bucket !== undefined) found.add('S3 storage');
   const classes = await must('kubectl', [
     ...['get', 'storageclasses', '-o', 'jsonpath={.items[*].allowVolumeExpansion}'],

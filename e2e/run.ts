@@ -15,6 +15,7 @@ import { choose } from './choose-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { apiFaultScenarios } from './scenarios/api-faults.ts';
 import { backupScenarios } from './scenarios/backups.ts';
+import { certificateScenarios } from './scenarios/certificates.ts';
 import { clientScenarios } from './scenarios/clients.ts';
 import { groupChangeScenarios } from './scenarios/group-changes.ts';
 import { groupFaultScenarios } from './scenarios/group-faults.ts';
@@ -25,6 +26,7 @@ import { memberScenarios } from './scenarios/members.ts';
 import { outageScenarios } from './scenarios/outages.ts';
 import { operatorScenarios } from './scenarios/operator.ts';
 import { rollingScenarios } from './scenarios/rolling.ts';
+import { twoOperatorScenarios } from './scenarios/two-operators.ts';
 import { waitScenarios } from './scenarios/waits.ts';
 import { e2eSettings } from './settings.ts';
 import { auditRights } from './rights.ts';
@@ -42,6 +44,7 @@ const all: readonly Scenario[] = [
   ...failureScenarios,
   ...groupChangeScenarios,
   ...groupFaultScenarios,
+  ...certificateScenarios,
   ...outageScenarios,
   ...backupScenarios,
   ...apiFaultScenarios,
@@ -49,6 +52,7 @@ const all: readonly Scenario[] = [
   ...clientScenarios,
   ...waitScenarios,
   ...operatorScenarios,
+  ...twoOperatorScenarios,
 ];
 
 async function main(): Promise<number> {

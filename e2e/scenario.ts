@@ -8,6 +8,7 @@ export type Capability =
   | 'several nodes'
   | 'volume expansion'
   | 'container kill'
+  | 'image building'
   | 'S3 storage';
 
 /** What one scenario of the e2e text, section 5, is given. */

@@ -5,6 +5,7 @@ export const budgets = {
   scaled: 90,
   rolled: 180,
   electionSeen: 30,
+  leaderMovedGap: 1,
   leaderKilledGap: 6,
   nodeStoppedGap: 8,
   noQuorum: 30,
@@ -32,6 +33,8 @@ export const budgets = {
   authorityStep: 600,
   quorumToken: 720,
   runOnce: 90,
+  leaseTakenOver: 30,
+  operatorEnded: 30,
 } as const;
 
 export type Budget = keyof typeof budgets;

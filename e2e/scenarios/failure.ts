@@ -41,6 +41,34 @@ async function mustSay(
   }
 }
 
+/** The volume of a claim under another name, as a person does it who mistakes one for another. */
+async function renameClaim(namespace: Namespace, from: string, to: string): Promise<void> {
+  const claim = await namespace.require('pvc', from);
+  const volumeName = String(valueAt(claim, 'spec.volumeName'));
+  const keep = (policy: string) =>
+    namespace.patch('pv', volumeName, { spec: { persistentVolumeReclaimPolicy: policy } });
+  await keep('Retain');
+  await namespace.kubectl(['delete', 'pvc', from]);
+  await namespace.patch('pv', volumeName, { spec: { claimRef: null } });
+  const { accessModes, resources, storageClassName } = valueAt(claim, 'spec') as Readonly<
+    Record<string, unknown>
+  >;
+  await namespace.apply({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: to },
+    spec: { accessModes, resources, storageClassName, volumeName },
+  });
+  await namespace.waitFor(
+    'pvc',
+    to,
+    'bound',
+    'storageCondition',
+    (object) => valueAt(object, 'status.phase') === 'Bound',
+  );
+  await keep('Delete');
+}
+
 export const failureScenarios: readonly Scenario[] = [
   {
     id: 'F1',
@@ -196,6 +224,42 @@ export const failureScenarios: readonly Scenario[] = [
       await clients.untilAcknowledged(20);
       const { longestGapSeconds, acknowledged } = await clients.stop();
       report(`gap ${longestGapSeconds.toFixed(0)} s, ${acknowledged} writes`);
+    },
+  },
+  {
+    id: 'F9',
+    title: 'the volume of another Cluster: refused, said whose it is, and left as it is',
+    level: 2,
+    async run({ namespace, image, cluster, report, expectLostVolumes }) {
+      expectLostVolumes();
+      await cluster('host');
+      await serverCommand(namespace, 'host-0', 'create database precious');
+      await namespace.kubectl(['delete', 'pyd', 'host', '--wait=true', '--timeout=60s']);
+      await namespace.waitGone('pod', 'host-0', 'deletion');
+      await renameClaim(namespace, 'data-host-0', 'data-guest-0');
+      await namespace.apply({
+        apiVersion: 'polyad.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { name: 'guest' },
+        spec: { replicas: 1 },
+      });
+      const start = performance.now();
+      const refused = await namespace.waitFor('pyd', 'guest', 'refused', 'clusterReady', (object) =>
+        reasonOf(object, 'Stalled').startsWith('ForeignVolume'),
+      );
+      report(`told after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+      const [, owner = ''] =
+        /guest-0 belongs to ordinal 0 of the cluster (\S+)\./.exec(reasonOf(refused, 'Stalled')) ??
+        [];
+      assert.notEqual(owner, '', reasonOf(refused, 'Stalled'));
+      await pause(20_000);
+      const still = await namespace.require('pyd', 'guest');
+      assert.notEqual(conditionOf(still, 'Ready'), 'True');
+      assert.notEqual(conditionOf(await namespace.require('pod', 'guest-0'), 'Ready'), 'True');
+      const command = ['sh', '-c', 'cat /volume/.polyad-volume.json; ls /volume/databases'];
+      await namespace.apply(volumePod('look', { image, claim: 'data-guest-0', command }));
+      await mustSay(namespace, ['look'], 'precious');
+      assert.ok((await namespace.kubectl(['logs', 'look'])).includes(`"${owner}"`));
     },
   },
   {

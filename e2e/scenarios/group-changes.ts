@@ -215,6 +215,52 @@ export const groupChangeScenarios: readonly Scenario[] = [
     },
   },
   {
+    id: 'F8',
+    title:
+      'two of three volumes gone while lost ones are to be replaced by themselves: nobody is, the empty ones are no group, and what is left stays',
+    level: 2,
+    async run(context) {
+      const { namespace, cluster, load, report, expectLostVolumes, expectRestarts } = context;
+      expectLostVolumes();
+      // Members that find no group end and try again.
+      expectRestarts();
+      const recovery = { lostVolume: 'Automatic', lostVolumeAfterSeconds: 5 };
+      await cluster('third', { replicas: 3, recovery });
+      const clients = await load('third');
+      await clients.untilAcknowledged(100);
+      const { acknowledged } = await clients.stop();
+      const id = await clusterIdOf(namespace, 'third');
+      const start = performance.now();
+      const survivor = await loseTwoVolumes(context, 'third');
+      const kept = async () => ({
+        pod: (await namespace.require('pod', survivor)).metadata.uid,
+        claim: (await namespace.require('pvc', `data-${survivor}`)).metadata.uid,
+      });
+      const before = await kept();
+      const hasNoQuorum = (object: KubernetesObject | undefined): boolean =>
+        reasonOf(object, 'Available').startsWith('NoQuorum');
+      const lost = await namespace.waitFor('pyd', 'third', 'lost', 'noQuorum', hasNoQuorum);
+      report(`said after ${secondsSince(start)} s: ${reasonOf(lost, 'Available').slice(0, 100)}`);
+      const peers = (await groupSeenBy(namespace, survivor))?.peers ?? [];
+      for (const end = performance.now() + 60_000; performance.now() < end; ) {
+        await pause(5_000);
+        assert.deepEqual(await kept(), before);
+        assert.ok(hasNoQuorum(await namespace.require('pyd', 'third')));
+        for (const pod of podsOf('third'))
+          assert.notEqual((await groupSeenBy(namespace, pod))?.isLeader, true, `${pod} leads`);
+      }
+      const now = await groupSeenBy(namespace, survivor);
+      assert.equal(now?.clusterId, id);
+      assert.deepEqual(
+        now?.peers.map((peer) => peer.id),
+        peers.map((peer) => peer.id),
+      );
+      const events = (await namespace.list('events')).map((event) => String(event['reason']));
+      assert.ok(!events.includes('VolumeReplaced'), events.join(' '));
+      assert.ok((await countEntries(namespace, survivor)) >= acknowledged);
+    },
+  },
+  {
     id: 'F15',
     title:
       'two of three volumes gone for good: nothing by itself; by its token one goes on with all that it has, the others join anew',

@@ -11,6 +11,7 @@ import {
   reasonOf,
   valueAt,
 } from '../steps/objects.ts';
+import { makeBuilds } from '../steps/other-builds.ts';
 import { volumePod } from '../steps/volume-pod.ts';
 
 async function fill(namespace: Namespace, pod: string): Promise<void> {
@@ -172,6 +173,46 @@ export const lifecycleScenarios: readonly Scenario[] = [
       assert.equal((await namespace.require('pod', 'ship-0')).metadata.uid, before);
       await namespace.patch('pyd', 'ship', { spec: { image } });
       await namespace.waitFor('pyd', 'ship', 'Ready', 'memberBack', isReady);
+    },
+  },
+  {
+    id: 'L3',
+    title:
+      'an older version, and one that skips others and does not read what they wrote: refused before a member ends; the next one goes on',
+    level: 2,
+    needs: ['image building'],
+    async run({ namespace, image, cluster, report }) {
+      const [older = '', skipping = '', next = ''] = await makeBuilds(image, [
+        { version: '25.4.0' },
+        { version: '26.99.0', formats: 's/log: { reads: .1, 2/log: { reads: [2, 2/' },
+        { version: '26.10.2' },
+      ]);
+      await cluster('path', { update: { canarySoakSeconds: 0 } });
+      await fill(namespace, 'path-0');
+      const { uid } = (await namespace.require('pod', 'path-0')).metadata;
+      const mustRefuse = async (refused: string, why: RegExp): Promise<void> => {
+        const start = performance.now();
+        await namespace.patch('pyd', 'path', { spec: { image: refused } });
+        const told = await namespace.waitFor(
+          'pyd',
+          'path',
+          'refused',
+          'imageReturn',
+          (object) => valueAt(object, 'status.failedImage') === refused,
+        );
+        report(`refused after ${((performance.now() - start) / 1000).toFixed(0)} s`);
+        assert.match(reasonOf(told, 'Stalled'), /^UpgradeFailed: image .* is not rolled out: /);
+        assert.match(reasonOf(told, 'Stalled'), why);
+        await pause(5_000);
+        assert.equal((await namespace.require('pod', 'path-0')).metadata.uid, uid);
+        assert.equal(valueAt(await namespace.require('pyd', 'path'), 'status.image'), image);
+      };
+      await mustRefuse(older, /is read from version 26\.\d+\.\d+ on, not by version 25\.4\.0/);
+      await mustRefuse(skipping, /version 26\.99\.0 skips versions after version 26\./);
+      await namespace.patch('pyd', 'path', { spec: { image: next } });
+      await namespace.waitFor('pyd', 'path', 'Ready', 'rolled', isReady);
+      assert.equal(valueAt(await namespace.require('pyd', 'path'), 'status.image'), next);
+      assert.equal(await isFilled(namespace, 'path-0'), true);
     },
   },
   {

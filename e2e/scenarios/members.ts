@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
+import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
 import {
   GroupWatch,
+  groupSeenBy,
   handLeadershipTo,
   leaderOf,
   mustBeConsistent,
+  podsOf,
   uidsOf,
 } from '../steps/group.ts';
 import { mustHaveServed } from '../steps/load.ts';
+import { ask } from '../steps/member.ts';
 import { conditionOf, isReady, reasonOf, valueAt } from '../steps/objects.ts';
 import { mustStayQuiet } from '../steps/quiescence.ts';
 
@@ -86,6 +90,92 @@ export const memberScenarios: readonly Scenario[] = [
     },
   },
   {
+    id: 'S4',
+    title: 'a member fewer while the one that has to go leads: it hands over first',
+    level: 1,
+    async run(context) {
+      const { namespace, api, cluster, load } = context;
+      await cluster('heir', { replicas: 5 });
+      const clients = await load('heir');
+      await handLeadershipTo(namespace, 'heir', 'heir-4');
+      const { term } = await leaderOf(namespace, 'heir');
+      await clients.untilAcknowledged(40);
+      const before = await clients.count();
+      const stop = new AbortController();
+      let leaderAtItsEnd: unknown;
+      void api.watch(`/api/v1/namespaces/${namespace.name}/pods`, {
+        onBegin() {},
+        signal: stop.signal,
+        onChange: ({ object }) => {
+          if (object.metadata.name !== 'heir-4' || !object.metadata.deletionTimestamp) return;
+          leaderAtItsEnd ??= leaderOf(namespace, 'heir').catch(String);
+        },
+      });
+      await pause(500);
+      await scaleTo(context, 'heir', 4);
+      stop.abort();
+      const heir = await leaderOf(namespace, 'heir');
+      assert.deepEqual(await leaderAtItsEnd, heir, 'it led when its pod was ended');
+      assert.equal(heir.term, term + 1);
+      await clients.untilAcknowledged(40);
+      const gap = await clients.gapSince(before);
+      const events = await namespace.list('events');
+      const moved = events.filter((event) => event['reason'] === 'LeaderTransferred');
+      const messages = moved.map((event) => String(event['message'])).join('\n');
+      assert.match(messages, /^from heir-4 to heir-[0-3]$/m);
+      context.report(`gap at the change ${gap.toFixed(2)} s`);
+      assert.ok(gap <= budgetMs('leaderMovedGap') / 1000, `gap ${gap} s`);
+      mustHaveServed(context, await clients.stop());
+      await mustBeConsistent(namespace, 'heir', 'load');
+    },
+  },
+  {
+    id: 'S7',
+    title:
+      'a fourth member that no node takes: said with the cause, three go on as they were, and three again',
+    level: 2,
+    needs: ['several nodes'],
+    async run(context) {
+      const { namespace, cluster, load, report } = context;
+      const nodes = JSON.parse(await namespace.kubectl(['get', 'nodes', '-o', 'json'])) as {
+        readonly items: readonly { readonly spec: { readonly taints?: readonly unknown[] } }[];
+      };
+      const hosts = nodes.items.filter(({ spec }) => (spec.taints ?? []).length === 0).length;
+      await cluster('full', { replicas: hosts, antiAffinity: 'Required' });
+      const clients = await load('full');
+      const [uids, before] = [await uidsOf(namespace, 'full'), await leaderOf(namespace, 'full')];
+      const extra = `full-${hosts}`;
+      const start = performance.now();
+      await namespace.kubectl(['scale', 'pyd', 'full', `--replicas=${hosts + 1}`]);
+      const stalled = await namespace.waitFor(
+        'pyd',
+        'full',
+        'stalled',
+        'stalled',
+        (object) => conditionOf(object, 'Stalled') === 'True',
+      );
+      report(`told after ${secondsSince(start)} s: ${reasonOf(stalled, 'Stalled').slice(0, 80)}`);
+      assert.match(
+        reasonOf(stalled, 'Stalled'),
+        /^Unschedulable: .*(affinity|nodes are available)/,
+      );
+      await clients.untilAcknowledged(40);
+      const now = await namespace.require('pyd', 'full');
+      assert.equal(valueAt(now, 'status.voters'), hosts);
+      assert.equal(valueAt(now, 'status.learners') ?? 0, 0);
+      assert.equal(conditionOf(now, 'Available'), 'True');
+      const seen = await groupSeenBy(namespace, before.pod);
+      assert.ok(!seen?.peers.some(({ id }) => id.startsWith(`${extra}.`)), 'it is in the group');
+      await namespace.kubectl(['scale', 'pyd', 'full', `--replicas=${hosts}`]);
+      await namespace.waitFor('pyd', 'full', 'Ready', 'scaled', isReady);
+      await namespace.waitGone('pod', extra, 'scaled');
+      assert.deepEqual(await uidsOf(namespace, 'full'), uids);
+      assert.deepEqual(await leaderOf(namespace, 'full'), before);
+      mustHaveServed(context, await clients.stop());
+      await mustBeConsistent(namespace, 'full', 'load');
+    },
+  },
+  {
     id: 'S5',
     title: '3 -> 1 -> 3: explicit, ends with ordinal 0; those that return discard what they held',
     level: 1,
@@ -116,6 +206,47 @@ export const memberScenarios: readonly Scenario[] = [
       await mustHaveRolled(context, 'turn', () =>
         namespace.patch('pyd', 'turn', { spec: { settings } }),
       );
+      await clients.untilAcknowledged(20);
+      mustHaveServed(context, await clients.stop());
+    },
+  },
+  {
+    id: 'R8',
+    title:
+      'another setting while three members restart for one: they end with both, and nobody restarts more than that takes',
+    level: 2,
+    async run(context) {
+      const { namespace, api, cluster, load, report } = context;
+      await cluster('twice', { replicas: 3 });
+      const clients = await load('twice');
+      const before = await leaderOf(namespace, 'twice');
+      const watch = new GroupWatch(api, namespace.name, 'twice');
+      await pause(500);
+      const change = (settings: object) => namespace.patch('pyd', 'twice', { spec: { settings } });
+      await change({ 'service.server.wsMaxConnections': '777' });
+      const deadline = performance.now() + budgetMs('memberRestart');
+      while (watch.ended.length === 0) {
+        if (performance.now() > deadline) throw new Error('nobody restarts');
+        await pause(100);
+      }
+      await change({ 'service.server.wsMaxConnections': '778' });
+      await namespace.waitFor('pyd', 'twice', 'Ready', 'rolled', isReady);
+      const ended = watch.end();
+      report(`ended: ${ended.join(' ')}`);
+      // The first one had begun for the first change.
+      const [first = '', ...others] = ended;
+      const wanted = podsOf('twice').filter((pod) => pod !== first);
+      assert.deepEqual(others.filter((pod) => pod !== first).sort(), wanted);
+      assert.ok(others.filter((pod) => pod === first).length <= 1, `ended: ${ended.join(' ')}`);
+      assert.equal(ended.at(-1), before.pod, `led by ${before.pod}, ended: ${ended.join(' ')}`);
+      assert.deepEqual(watch.doubled, [], 'ended while another one was not ready');
+      for (const pod of podsOf('twice')) {
+        const { body } = await ask(namespace, pod, { path: '/server?mode=default' });
+        const { settings } = JSON.parse(body) as { settings: { key: string; value: unknown }[] };
+        const one = settings.find(({ key }) => key === 'service.server.wsMaxConnections');
+        assert.equal(String(one?.value), '778', pod);
+      }
+      assert.ok((await leaderOf(namespace, 'twice')).term - before.term <= 1);
       await clients.untilAcknowledged(20);
       mustHaveServed(context, await clients.stop());
     },

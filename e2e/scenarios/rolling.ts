@@ -139,6 +139,54 @@ export const rollingScenarios: readonly Scenario[] = [
     },
   },
   {
+    id: 'R6',
+    title:
+      'a restart that is paused, out of its window, or left to a person: it waits, says for what, and comes when it may',
+    level: 2,
+    async run({ namespace, cluster, report }) {
+      const key = 'service.server.wsMaxConnections';
+      const never = { cron: '0 3 1 1 *', durationMinutes: 1 };
+      await cluster('idle', { update: { paused: true } });
+      let connections = 700;
+      let uid = await podUid(namespace, 'idle-0');
+      /** Asks for a restart that is held. */
+      const mustWait = async (update: object, why: RegExp): Promise<void> => {
+        connections += 1;
+        const settings = { [key]: String(connections) };
+        await namespace.patch('pyd', 'idle', { spec: { update, settings } });
+        const held = await namespace.waitFor('pyd', 'idle', 'held', 'stalled', (object) =>
+          reasonOf(object, 'ConfigApplied').startsWith('RestartPending'),
+        );
+        assert.match(reasonOf(held, 'ConfigApplied'), why);
+        await pause(8_000);
+        assert.equal(await podUid(namespace, 'idle-0'), uid);
+        assert.notEqual(isReady(await namespace.require('pyd', 'idle')), true);
+        assert.notEqual(await settingOf(namespace, 'idle-0', key), String(connections));
+      };
+      const mustCome = async (): Promise<void> => {
+        const start = performance.now();
+        await restarted(namespace, 'idle-0', uid);
+        await namespace.waitFor('pyd', 'idle', 'Ready', 'memberRestart', isReady);
+        assert.equal(String(await settingOf(namespace, 'idle-0', key)), String(connections));
+        uid = await podUid(namespace, 'idle-0');
+        report(`came after ${((performance.now() - start) / 1000).toFixed(1)} s`);
+      };
+      const may = (update: object) => namespace.patch('pyd', 'idle', { spec: { update } });
+      await mustWait({ paused: true }, /spec\.update\.paused/);
+      await may({ paused: false });
+      await mustCome();
+      await mustWait({ maintenanceWindows: [never] }, /window.*spec\.update\.maintenanceWindows/);
+      await may({ maintenanceWindows: [{ cron: '* * * * *', durationMinutes: 60 }] });
+      await mustCome();
+      await mustWait(
+        { maintenanceWindows: null, strategy: 'OnDelete' },
+        /OnDelete: delete the pod/,
+      );
+      await namespace.kubectl(['delete', 'pod', 'idle-0']);
+      await mustCome();
+    },
+  },
+  {
     id: 'R9',
     title: 'drift made by hand is corrected within 5 s and restarts nothing',
     level: 1,
