@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
 import { e2eSettings } from '../settings.ts';
 import {
@@ -12,6 +14,7 @@ import {
 import { mustHaveServed } from '../steps/load.ts';
 import { ask, serverCommand, sql } from '../steps/member.ts';
 import {
+  conditionOf,
   isReady,
   type KubernetesObject,
   type Manifest,
@@ -132,6 +135,61 @@ async function checksumOf(namespace: Namespace, pod: string): Promise<string> {
   return createHash('sha256').update(content).digest('hex');
 }
 
+const archives = '/home/service/backups/school';
+
+/** Names of the archives of a member, the newest first. */
+async function archivesOn(namespace: Namespace, pod: string): Promise<readonly string[]> {
+  const words = ['exec', pod, '-c', 'server', '--', 'sh', '-c'];
+  const listed = await namespace.kubectl([...words, `ls ${archives} 2>/dev/null || true`]);
+  return listed
+    .split('\n')
+    .filter((name) => archiveName.test(name))
+    .sort()
+    .reverse();
+}
+
+async function untilArchives(
+  namespace: Namespace,
+  pod: string,
+  isWanted: (names: readonly string[]) => boolean,
+): Promise<readonly string[]> {
+  const deadline = performance.now() + budgetMs('deliveredFile');
+  for (;;) {
+    const names = await archivesOn(namespace, pod);
+    if (isWanted(names)) return names;
+    if (performance.now() > deadline) throw new Error(`${pod} has ${names.join(' ')}`);
+    await pause(1_000);
+  }
+}
+
+/**
+ * Archives of earlier days and years, named as if the clock had been there. Of the newest one and these, two days and three years
+ * keep: the later one of yesterday, and of each year before the last one.
+ */
+function staging(now: Date): Record<'staged' | 'expected', readonly string[]> {
+  const nameAt = (date: Date): string => {
+    const [day = '', time = ''] = date
+      .toISOString()
+      .replaceAll(/[-:.Z]/g, '')
+      .split('T');
+    return `school-backup-${day}-${time}.zip`;
+  };
+  const daysAgo = (days: number, hour: number): Date =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() - days, hour));
+  const inYear = (ago: number, day: number): Date =>
+    new Date(Date.UTC(now.getUTCFullYear() - ago, 5, day, 12));
+  const [early, late, before] = [daysAgo(1, 9), daysAgo(1, 10), daysAgo(2, 10)];
+  const years = [inYear(1, 14), inYear(1, 15), inYear(2, 15), inYear(3, 15)];
+  // On the first day of a year yesterday is the last archive of the year before.
+  const isNewYear = late.getUTCFullYear() !== now.getUTCFullYear();
+  const ofYears = [inYear(2, 15)];
+  if (!isNewYear) ofYears.unshift(inYear(1, 15));
+  return {
+    staged: [early, late, before, ...years].map(nameAt),
+    expected: [late, ...ofYears].map(nameAt),
+  };
+}
+
 export const backupScenarios: readonly Scenario[] = [
   {
     id: 'B4',
@@ -222,6 +280,59 @@ export const backupScenarios: readonly Scenario[] = [
       await namespace.kubectl(['delete', 'scheduledbackups.polyad.io', 'often']);
       await namespace.waitGone('backups.polyad.io', last, 'runOnce');
       mustHaveServed(context, await clients.stop());
+    },
+  },
+  {
+    id: 'B2',
+    title:
+      'archives by a schedule of the member that leads: of old ones those that the tiers keep stay, and another leader goes on with it',
+    level: 2,
+    async run(context) {
+      const { namespace, report } = context;
+      const pod = await school(context, 'keep');
+      const { staged, expected } = staging(new Date());
+      await serverCommand(namespace, pod, 'trigger backup school');
+      const [byHand = ''] = await archivesOn(namespace, pod);
+      assert.match(byHand, archiveName);
+      for (const name of staged)
+        await namespace.kubectl([
+          ...['exec', pod, '-c', 'server', '--'],
+          ...['cp', `${archives}/${byHand}`, `${archives}/${name}`],
+        ]);
+      const tiered = { hourly: 1, daily: 2, weekly: 0, monthly: 0, yearly: 3 };
+      const schedule = { type: 'cron', expression: '*/20 * * * * *' };
+      await namespace.patch('pyd', 'keep', {
+        spec: { backup: { defaults: { schedule, retention: { tiered } } } },
+      });
+      const start = performance.now();
+      const [newest, ...others] = await untilArchives(namespace, pod, ([newest, ...others]) => {
+        return newest !== undefined && newest > byHand && others.length === expected.length;
+      });
+      report(`kept ${expected.length + 1} of ${staged.length + 2} after ${secondsSince(start)} s`);
+      assert.deepEqual(others, expected);
+      assert.match(newest ?? '', archiveName);
+
+      const heir = podsOf('keep').find((name) => name !== pod) ?? '';
+      assert.deepEqual(await archivesOn(namespace, heir), []);
+      await handLeadershipTo(namespace, 'keep', heir);
+      // One that had begun may still come to its end.
+      await pause(3_000);
+      const before = await archivesOn(namespace, pod);
+      await untilArchives(namespace, heir, ([first]) => first !== undefined);
+      const [first = ''] = await archivesOn(namespace, heir);
+      await untilArchives(namespace, heir, ([second = '']) => second > first);
+      assert.deepEqual(await archivesOn(namespace, pod), before);
+      await namespace.waitFor(
+        'pyd',
+        'keep',
+        'told of them',
+        'runOnce',
+        (object) => conditionOf(object, 'LastBackupSucceeded') === 'True',
+      );
+      assert.match(
+        JSON.stringify(valueAt(await namespace.require('pyd', 'keep'), 'status.backups')),
+        /school/,
+      );
     },
   },
   {
