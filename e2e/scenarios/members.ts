@@ -93,6 +93,7 @@ export const memberScenarios: readonly Scenario[] = [
     id: 'S4',
     title: 'a member fewer while the one that has to go leads: it hands over first',
     level: 1,
+    isSerial: true,
     async run(context) {
       const { namespace, api, cluster, load } = context;
       await cluster('heir', { replicas: 5 });

@@ -428,3 +428,18 @@ test('what is wrong with a member whose pod is well stands with the member, and 
   await world.settle();
   assert.equal(world.condition('FaultTolerant'), 'True Full');
 });
+
+test('every member is told of schedules and of the tool server, before the Cluster is ready for them', async () => {
+  const frequency = (frequencyMinutes: number) => ({
+    defaults: { schedule: { frequencyMinutes } },
+  });
+  const world = await worldOf(3, { mcp: { enabled: true }, backup: frequency(60) });
+  await change(world, { mcp: { allowInsert: true }, backup: frequency(45) });
+  assert.equal(world.condition('Ready'), ready);
+  const told = world.members.told();
+  assert.equal(told.length, 3);
+  for (const { backup, mcp } of told) {
+    assert.deepEqual(mcp, { enabled: true, allowInsert: true, databases: {} });
+    assert.match(JSON.stringify(backup), /"frequencyMinutes":45/);
+  }
+});

@@ -17,15 +17,25 @@ const credentialCodes: ReadonlySet<number> = new Set([401, 403, 429]);
 export const applySettings: Step = (pass, draft) => {
   const done: string[] = [];
   let isWaiting = false;
+  const { backupHash: backupBefore, mcpHash: mcpBefore } = draft.applied;
+  // Noted of the Cluster once the last member has it: whoever has not been looked at would never be told.
+  const takeBack = (): void => {
+    draft.applied.backupHash = backupBefore;
+    draft.applied.mcpHash = mcpBefore;
+  };
   for (const member of pass.seen.members) {
     if (member.pod === undefined || !isReady(member.pod)) continue;
     const action = nextAction(pass, draft, member, member.pod);
-    if (action !== undefined && action !== 'wait') return { action };
+    if (action !== undefined && action !== 'wait') {
+      takeBack();
+      return { action };
+    }
     if (action === 'wait') isWaiting = true;
     else done.push(incarnationOf(member.pod));
   }
   const { hotFor, hotForOthers } = pass.previous.applied ?? {};
   noteLives(draft, done, [hotFor, ...(hotForOthers ?? [])]);
+  if (isWaiting) takeBack();
   if (isWaiting || done.length === 0) return undefined;
   const { hot } = settingsByClass(pass.spec);
   draft.applied.hotHash = contentHash(hot);

@@ -232,6 +232,11 @@ export class SimulatedMembers implements MemberTransport {
     return [...this.#running.values()][0]?.mcp;
   }
 
+  /** What all that run have been told of backups and of the tool server. */
+  told(): readonly { readonly backup: unknown; readonly mcp: unknown }[] {
+    return [...this.#running.values()].map(({ backup, mcp }) => ({ backup, mcp }));
+  }
+
   passwords(): string[] {
     return [...this.#volumes.values()].map(({ password }) => password);
   }
