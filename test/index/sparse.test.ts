@@ -5,6 +5,7 @@ import type { Value } from '#core/value/value.ts';
 import { RidFilter } from '#index/rid-filter.ts';
 import { BoundOrder } from '#index/sparse/bound-order.ts';
 import { sparseNearest } from '#index/sparse/sparse-search.ts';
+import { weightCode } from '#index/sparse/weight-codes.ts';
 import { WeightListBuilder } from '#index/sparse/weight-list.ts';
 import { component, definition } from './fake-catalog.ts';
 import { memoryIndex } from './memory-text-index.ts';
@@ -173,4 +174,25 @@ test('a list of weights is in the order of records, whatever runs it came in', (
       expected,
     );
   }
+});
+
+test('a code of a weight tells between which float32 numbers it lies', () => {
+  const random = seeded(15);
+  const view = new DataView(new ArrayBuffer(4));
+  const largest = (2 - 2 ** -23) * 2 ** 127;
+  const weights = [largest, 2 ** -149, 2 ** -16, 2 ** 16, 1, 1.25, Math.fround(1.2499999)];
+  for (let n = 0; n < 5_000; n += 1)
+    weights.push(Math.fround((1 + random()) * 2 ** Math.floor(random() * 250 - 125)));
+  for (const name of ['FP32', 'FP16', 'INT8'])
+    for (const weight of weights.flatMap((positive) => [positive, -positive])) {
+      const code = weightCode(name);
+      code.write(view, 0, weight);
+      const [low, high] = [code.low(view, 0), code.high(view, 0)];
+      assert.ok(low <= weight && weight <= high, `${name} ${weight}`);
+      assert.ok(Object.is(low, Math.fround(low)) && Object.is(high, Math.fround(high)), name);
+      // Below and above its range a code tells no more than that.
+      const [least, bound] = name === 'INT8' ? [2 ** -15, 2 ** 15] : [2 ** -126, Infinity];
+      const isTold = Math.abs(weight) >= least && Math.abs(weight) < bound;
+      if (isTold) assert.ok(high - low <= 0.25 * Math.abs(weight), `${name} ${weight}`);
+    }
 });

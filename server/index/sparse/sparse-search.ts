@@ -12,7 +12,7 @@ import {
   vectorTag,
   weightTag,
 } from './sparse-keys.ts';
-import { type WeightList, WeightListBuilder } from './weight-list.ts';
+import { weightBytes, type WeightList, WeightListBuilder } from './weight-list.ts';
 
 export interface SparseRequest {
   /** Weights by dimension. */
@@ -66,14 +66,20 @@ class SparseMemory implements ChangeListener {
   list(dimension: number, lsn: LogIndex): WeightList | undefined {
     const kept = this.#kept.get(dimension);
     const changed = this.#changedAt.get(dimension) ?? this.#floor;
-    return kept !== undefined && changed <= Math.min(kept.lsn, lsn) ? kept.list : undefined;
+    if (kept === undefined || changed > Math.min(kept.lsn, lsn)) return undefined;
+    // Those used last stand at the end, which matters once space is short.
+    if (this.#bytes > keptBytesMax / 2) {
+      this.#kept.delete(dimension);
+      this.#kept.set(dimension, kept);
+    }
+    return kept.list;
   }
 
   keep(dimension: number, lsn: LogIndex, list: WeightList): void {
     if ((this.#changedAt.get(dimension) ?? this.#floor) > lsn) return;
     this.#drop(dimension);
     this.#kept.set(dimension, { list, lsn });
-    this.#bytes += list.rids.length * 24;
+    this.#bytes += list.rids.length * weightBytes;
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= keptBytesMax || oldest === dimension) break;
       this.#drop(oldest);
@@ -84,7 +90,7 @@ class SparseMemory implements ChangeListener {
     const kept = this.#kept.get(dimension);
     if (kept === undefined) return;
     this.#kept.delete(dimension);
-    this.#bytes -= kept.list.rids.length * 24;
+    this.#bytes -= kept.list.rids.length * weightBytes;
   }
 }
 

@@ -7,6 +7,7 @@ export interface WeightCode {
   readonly size: number;
   readonly isExact: boolean;
   write(view: DataView, at: number, weight: number): void;
+  /** The bounds are float32 numbers. */
   low(view: DataView, at: number): number;
   high(view: DataView, at: number): number;
 }
@@ -46,6 +47,8 @@ const byte: WeightCode = {
 };
 
 const scratch = new DataView(new ArrayBuffer(4));
+/** The largest float32: weights are finite. */
+const largest = (2 - 2 ** -23) * 2 ** 127;
 /** The step of 2^-16: its exponent with two bits of the fraction. */
 const firstStep = (127 - 16) * 4;
 
@@ -55,15 +58,13 @@ function bounded(upper: number, rest: number, end: 'low' | 'high'): number {
   const nearer = scratch.getFloat32(0);
   scratch.setInt32(0, upper | rest);
   const farther = scratch.getFloat32(0);
-  // What is cut off may have been the whole of the largest numbers.
-  const far = Number.isFinite(farther) ? farther : Math.sign(nearer || 1) * 3.5e38;
-  return end === 'low' ? Math.min(nearer, far) : Math.max(nearer, far);
+  return end === 'low' ? Math.min(nearer, farther) : Math.max(nearer, farther);
 }
 
 function byteBound(code: number, end: 'low' | 'high'): number {
   const step = code & 0x7f;
   const nearer = step === 0 ? 0 : stepValue(step);
-  const farther = step === 127 ? 3.5e38 : stepValue(step + 1);
+  const farther = step === 127 ? largest : stepValue(step + 1);
   if ((code & 0x80) === 0) return end === 'low' ? nearer : farther;
   return end === 'low' ? -farther : -nearer;
 }

@@ -1,24 +1,29 @@
 /** Records with a weight in one dimension by record id, with what the weight is at least and at most. */
 export interface WeightList {
   readonly rids: Float64Array;
-  readonly low: Float64Array;
-  readonly high: Float64Array;
+  readonly low: Float32Array;
+  readonly high: Float32Array;
 }
+
+/** Bytes of a weight in a list. */
+export const weightBytes = 16;
 
 const startLength = 64;
 
 /** Makes a list of weights that come in any order, best in that of their entries: by code, then record id. */
 export class WeightListBuilder {
   #rids: Float64Array = new Float64Array(startLength);
-  #low: Float64Array = new Float64Array(startLength);
-  #high: Float64Array = new Float64Array(startLength);
+  #low: Float32Array = new Float32Array(startLength);
+  #high: Float32Array = new Float32Array(startLength);
   #count = 0;
 
+  /** @param low a float32, as `high` is */
   push(rid: number, low: number, high: number): void {
     if (this.#count === this.#rids.length) {
-      this.#rids = grown(this.#rids);
-      this.#low = grown(this.#low);
-      this.#high = grown(this.#high);
+      const length = this.#count * 2;
+      this.#rids = copied(this.#rids, new Float64Array(length));
+      this.#low = copied(this.#low, new Float32Array(length));
+      this.#high = copied(this.#high, new Float32Array(length));
     }
     this.#rids[this.#count] = rid;
     this.#low[this.#count] = low;
@@ -28,13 +33,16 @@ export class WeightListBuilder {
   /** Cost: some nanoseconds a weight for each doubling of its runs, which are as many as it has codes. */
   sorted(): WeightList {
     const order = orderOf(this.#rids, this.#count);
+    const { length } = order;
     return {
-      rids: picked(this.#rids, order),
-      low: picked(this.#low, order),
-      high: picked(this.#high, order),
+      rids: picked(this.#rids, order, new Float64Array(length)),
+      low: picked(this.#low, order, new Float32Array(length)),
+      high: picked(this.#high, order, new Float32Array(length)),
     };
   }
 }
+
+type Numbers = Float32Array | Float64Array;
 
 /** Places of ids, the lowest id first: runs that are in order already are merged in pairs. */
 function orderOf(rids: Float64Array, count: number): Uint32Array {
@@ -78,14 +86,12 @@ function merge(
   }
 }
 
-function picked(from: Float64Array, order: Uint32Array): Float64Array {
-  const result = new Float64Array(order.length);
-  for (let i = 0; i < order.length; i += 1) result[i] = from[order[i] as number] as number;
-  return result;
+function picked<Own extends Numbers>(from: Own, order: Uint32Array, into: Own): Own {
+  for (let i = 0; i < order.length; i += 1) into[i] = from[order[i] as number] as number;
+  return into;
 }
 
-function grown(array: Float64Array): Float64Array {
-  const twice = new Float64Array(array.length * 2);
-  twice.set(array);
-  return twice;
+function copied<Own extends Numbers>(from: Own, into: Own): Own {
+  into.set(from);
+  return into;
 }
