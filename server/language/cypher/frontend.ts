@@ -59,7 +59,7 @@ function analyzeStatement(
     statementLimit: statement.kind === 'query' ? writtenLimit(statement.query) : undefined,
     inspect,
     dialect: 'cypher',
-    requiredParameters: isExplained ? [] : madeOnce(() => parametersOf(plan, ast.text)),
+    requiredParameters: isExplained ? [] : madeOnce(() => parametersOf(plan, ast)),
     ...(statement.kind === 'command' && { isCommand: true }),
   };
   if (missing.length === 0) return program;
@@ -133,8 +133,8 @@ function limitOfPart({ clauses }: SingleQuery): QueryProgram['statementLimit'] {
 }
 
 /** Names of the parameters that the plan uses. */
-function parametersOf(plan: LogicalPlan, text: string): readonly string[] {
-  if (!text.includes('$')) return [];
+function parametersOf(plan: LogicalPlan, { statement, text }: CypherAst): readonly string[] {
+  if (!text.includes('$') && !isCallWithoutParentheses(statement)) return [];
   const names = new Set<string>();
   walkPlan(plan, {
     expression(part) {
@@ -142,4 +142,11 @@ function parametersOf(plan: LogicalPlan, text: string): readonly string[] {
     },
   });
   return [...names];
+}
+
+/** Its arguments are the parameters of their names. */
+function isCallWithoutParentheses(statement: Statement): boolean {
+  if (statement.kind !== 'query') return false;
+  const [first] = statement.query.parts[0]?.clauses ?? [];
+  return first?.kind === 'callProcedure' && first.args === undefined;
 }
