@@ -5,6 +5,8 @@ import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
 import { e2eSettings } from '../settings.ts';
 import {
+  backToThree,
+  clusterIdOf,
   groupSeenBy,
   handLeadershipTo,
   leaderOf,
@@ -22,6 +24,7 @@ import {
   reasonOf,
   valueAt,
 } from '../steps/objects.ts';
+import { volumePod } from '../steps/volume-pod.ts';
 
 /*
  * `Backup`, `ScheduledBackup` and `Restore` on three members: archives on the volume of the leader, made and read while clients
@@ -133,6 +136,19 @@ async function checksumOf(namespace: Namespace, pod: string): Promise<string> {
   assert.equal(rows.length, recordCount);
   const content = rows.map(({ n, title }) => `${String(n)} ${String(title)}`).join('\n');
   return createHash('sha256').update(content).digest('hex');
+}
+
+/** A command on a volume that no member uses now. */
+async function onVolume(
+  { namespace, image }: ScenarioContext,
+  claim: string,
+  script: string,
+): Promise<void> {
+  await namespace.apply(volumePod('hand', { image, claim, command: ['sh', '-c', script] }));
+  const isOver = (pod: KubernetesObject | undefined): boolean =>
+    valueAt(pod, 'status.phase') === 'Succeeded';
+  await namespace.waitFor('pod', 'hand', 'over', 'memberBack', isOver);
+  await namespace.kubectl(['delete', 'pod', 'hand']);
 }
 
 const archives = '/home/service/backups/school';
@@ -333,6 +349,45 @@ export const backupScenarios: readonly Scenario[] = [
         JSON.stringify(valueAt(await namespace.require('pyd', 'keep'), 'status.backups')),
         /school/,
       );
+    },
+  },
+  {
+    id: 'B6',
+    title:
+      'three volumes with the same databases and no log become a Cluster; of one that is older the databases are fetched',
+    level: 2,
+    async run(context) {
+      const { namespace, report } = context;
+      await school(context, 'stage');
+      const spec = (change: object) => namespace.patch('pyd', 'stage', { spec: change });
+      await spec({ hibernate: true });
+      for (const pod of podsOf('stage')) await namespace.waitGone('pod', pod, 'hibernate');
+      await onVolume(context, 'data-stage-2', 'cp -a /volume/databases /volume/older');
+      await spec({ hibernate: false });
+      await backToThree(namespace, 'stage');
+      const { pod } = await leaderOf(namespace, 'stage');
+      await sql(namespace, pod, 'school', "INSERT INTO Pupil SET name = 'Lise'");
+      const pupils = 'Ada Emmy Grace Lise';
+      await mustHoldEverywhere(namespace, { cluster: 'stage', database: 'school', pupils });
+      const id = await clusterIdOf(namespace, 'stage');
+
+      /** The Cluster goes, its volumes stay, with nothing but databases; and it is made of them. */
+      const beginAnew = async (last: string): Promise<void> => {
+        await namespace.kubectl(['delete', 'pyd', 'stage', '--wait=true', '--timeout=60s']);
+        for (const pod of podsOf('stage')) await namespace.waitGone('pod', pod, 'deletion');
+        const strip = 'rm -rf /volume/raft /volume/.polyad-volume.json /volume/databases/.catalog';
+        for (const claim of ['data-stage-0', 'data-stage-1']) await onVolume(context, claim, strip);
+        await onVolume(context, 'data-stage-2', `${last}${strip}`);
+        const start = performance.now();
+        const bootstrap = { fromVolumes: { claims: 'Retained' } };
+        await context.cluster('stage', { replicas: 3, bootstrap });
+        await backToThree(namespace, 'stage');
+        report(`three voters after ${secondsSince(start)} s`);
+        await mustHoldEverywhere(namespace, { cluster: 'stage', database: 'school', pupils });
+      };
+      await beginAnew('');
+      assert.notEqual(await clusterIdOf(namespace, 'stage'), id);
+      await beginAnew('rm -rf /volume/databases; mv /volume/older /volume/databases; ');
     },
   },
   {
