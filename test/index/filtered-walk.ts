@@ -6,20 +6,9 @@ import { RidFilter } from '#index/rid-filter.ts';
 import { memoryOf, nearest } from '#index/vector/vector-search.ts';
 import { component, definition } from './fake-catalog.ts';
 import { memoryIndex } from './memory-text-index.ts';
+import { finished, seeded } from './seeded-work.ts';
 
 const neverSpent = { isSpent: () => false };
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-function finished<Result>(work: Generator<unknown, Result, undefined>): Result {
-  for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value;
-}
 
 /** So many that vectors of 16 KiB are walked to and not measured one by one, and clusters of which a filter may keep none. */
 const dimensions = 4_096;

@@ -9,21 +9,10 @@ import { weightCode } from '#index/sparse/weight-codes.ts';
 import { WeightListBuilder } from '#index/sparse/weight-list.ts';
 import { component, definition } from './fake-catalog.ts';
 import { memoryIndex } from './memory-text-index.ts';
+import { finished, seeded } from './seeded-work.ts';
 
 /** Asks for a pause at each look. */
 const alwaysSpent = { isSpent: () => true };
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-function finished<Result>(work: Generator<unknown, Result, undefined>): Result {
-  for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value;
-}
 
 type SparseVector = ReadonlyMap<number, number>;
 
