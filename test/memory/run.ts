@@ -198,6 +198,8 @@ try {
         'afterwards one has all the memory again',
         alone.status === 200 && !nameOfLimit.test(alone.text),
       );
+      if (!isClean(alone) || nameOfLimit.test(alone.text))
+        process.stdout.write(`  ${alone.status} ${alone.text.slice(-600)}\n`);
     }
   }
   check('the server lives', isAlive(server));
