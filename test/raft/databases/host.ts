@@ -16,6 +16,8 @@ import { VirtualRuntime } from './virtual-runtime.ts';
 export const database = 'test';
 
 const readTimeoutMs = 2000;
+/** The default of `service.ha.quorumTimeout`: who waits at a server that was removed is told after two of them. */
+const quorumTimeoutMs = 10_000;
 
 /** What is equal on all servers with the same last transaction. */
 export interface CopyState {
@@ -88,6 +90,7 @@ export class DatabaseHost {
       catalog: this.#catalog,
       runtime: this.runtime,
       openEnvironment: this.#disk.openEnvironment,
+      bounds: { quorumTimeoutMs: () => quorumTimeoutMs },
     });
     this.#databases = started.databases;
     this.replication = started.replication;
