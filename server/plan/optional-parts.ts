@@ -26,5 +26,6 @@ export async function loadOptionalParts(): Promise<void> {
     import('#cluster/log-worker.ts'),
     import('#index/vector/graph-worker.ts'),
     import('./reader-thread.ts'),
+    import('#storage/environment/check-process.ts'),
   ]);
 }

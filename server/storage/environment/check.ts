@@ -1,11 +1,11 @@
-import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb';
+import { type Database, open, type RootDatabase } from 'lmdb';
 import type { LogIndex } from '#core/value/rid.ts';
-import { checksumSize, isIntact } from '../format/checksum.ts';
+import { checksum, checksumSize, isIntact, isSealed } from '../format/checksum.ts';
 import { decodeApplied } from '../format/counters.ts';
 import type { AppliedPosition } from '../format/counters.ts';
 import { requireEnvironmentFile } from './file.ts';
 
-// Reads a copied environment from end to end. It runs in a process of its own (`environment-check-process.ts`): LMDB trusts
+// Reads a copied environment from end to end. It runs in a process of its own (`check-process.ts`): LMDB trusts
 // the pages it maps, and a damaged or forged file may end the process that walks it.
 
 /** What an intact environment says of itself. */
@@ -48,25 +48,58 @@ export function checkEnvironment(directory: string): EnvironmentFacts {
   let applied = nothingApplied;
   let hasFormat = false;
   try {
-    for (const name of [...checkedStores, 'ix'] as const) {
-      const store = rawStore(root, name);
-      const isChecked = name !== 'ix';
-      const range: RangeOptions = { snapshot: true };
-      for (const { key, value } of store.getRange(range)) {
-        valueCount += 1;
-        if (!isChecked) continue;
-        if (!isIntact(key, value, 0, value.length))
-          throw new Error(`the checksum of a value in '${name}' does not match`);
-        if (name !== 'meta') continue;
-        const metaName = key.toString('latin1');
-        if (metaName === formatName) hasFormat = true;
-        if (metaName === appliedName)
-          applied = decodeApplied(value.subarray(0, value.length - checksumSize));
-      }
+    for (const { key, value } of rawStore(root, 'meta').getRange({ snapshot: true })) {
+      valueCount += 1;
+      if (!isIntact(key, value, 0, value.length)) throw damagedIn('meta');
+      const name = key.toString('latin1');
+      if (name === formatName) hasFormat = true;
+      if (name === appliedName)
+        applied = decodeApplied(value.subarray(0, value.length - checksumSize));
     }
+    for (const name of [...checkedStores, 'ix'] as const)
+      if (name !== 'meta') valueCount += checkStore(root, name);
   } finally {
     void root.close();
   }
   if (!hasFormat) throw new Error('it holds no database of this server');
   return { applied, valueCount };
+}
+
+/** Below all other keys. */
+const firstKey = Buffer.of(0);
+
+/**
+ * Reads a sub-database where LMDB shows it: making a buffer of each key and each value took two thirds of the time.
+ * @returns how many values it holds
+ */
+function checkStore(root: RootDatabase<Buffer, Buffer>, name: string): number {
+  const isChecked = name !== 'ix';
+  let keyChecksum = 0;
+  const keyEncoder = {
+    writeKey: (key: Uint8Array, target: Uint8Array, start: number): number => {
+      target.set(key, start);
+      return start + key.length;
+    },
+    readKey: (bytes: Uint8Array, start: number, end: number): number => {
+      keyChecksum = checksum(bytes, start, end, 0);
+      return keyChecksum;
+    },
+  };
+  const encoder = {
+    encode: (value: Uint8Array): Uint8Array => value,
+    decode: (bytes: Uint8Array, length: number): boolean =>
+      !isChecked || isSealed(keyChecksum, bytes, 0, length),
+  };
+  const options = { name, encoder, keyEncoder };
+  const store = root.openDB<boolean, Buffer>(options);
+  let count = 0;
+  for (const { value: isIntactValue } of store.getRange({ start: firstKey, snapshot: true })) {
+    count += 1;
+    if (!isIntactValue) throw damagedIn(name);
+  }
+  return count;
+}
+
+function damagedIn(name: string): Error {
+  return new Error(`the checksum of a value in '${name}' does not match`);
 }

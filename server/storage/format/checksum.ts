@@ -52,9 +52,19 @@ export function sealValue(key: Uint8Array, bytes: Uint8Array, start: number, end
 
 /** Whether the value `bytes[start, end)` read under `key` is what was stored there. */
 export function isIntact(key: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  return isSealed(checksum(key, 0, key.length, 0), bytes, start, end);
+}
+
+/** As `isIntact`, for whoever has the checksum of the key. */
+export function isSealed(
+  keyChecksum: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
   const body = end - checksumSize;
   if (body < start) return false;
-  const crc = checksum(bytes, start, body, checksum(key, 0, key.length, 0));
+  const crc = checksum(bytes, start, body, keyChecksum);
   return (
     bytes[body] === (crc & 0xff) &&
     bytes[body + 1] === ((crc >>> 8) & 0xff) &&
