@@ -11,6 +11,7 @@ import type { OperationPaths } from '#database/operations/server-operations.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { containerLimitBytes, ownMemoryBytes } from '#platform/container-memory.ts';
+import { giveMemoryBack } from '#platform/memory-return.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { ClusterHooks } from './cluster.ts';
 import type { Ground } from './ground.ts';
@@ -21,7 +22,9 @@ import { version } from './version.ts';
 export function processMemory(): { heapBytesMax: number; container: ContainerMemory | undefined } {
   const limitBytes = containerLimitBytes();
   const container =
-    limitBytes === undefined ? limitBytes : { limitBytes, usedBytes: ownMemoryBytes };
+    limitBytes === undefined
+      ? limitBytes
+      : { limitBytes, usedBytes: ownMemoryBytes, giveBack: giveMemoryBack };
   return { heapBytesMax: getHeapStatistics().heap_size_limit, container };
 }
 

@@ -9,6 +9,7 @@ import { ColumnTemplates } from '#http/serializers/record.ts';
 import { languageFrontends } from '#language/front-ends.ts';
 import { LanguageRegistry } from '#language/registry.ts';
 import { ownMemoryBytes } from '#platform/container-memory.ts';
+import { giveMemoryBack } from '#platform/memory-return.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import { letOthersGoFirst } from '#platform/thread-priority.ts';
 
@@ -49,7 +50,7 @@ if (parentPort !== null) {
     start: workerData as ThreadStart,
     runtime: systemRuntime,
     languages: new LanguageRegistry(languageFrontends),
-    containerUsedBytes: ownMemoryBytes,
+    processMemory: { usedBytes: ownMemoryBytes, giveBack: giveMemoryBack },
     rowsOf,
     spent,
     send: (messages, transferred) => port.postMessage(messages, transferred),

@@ -12,6 +12,7 @@ const leansOn = {
   'code-optimization': 'v8',
   'collector-helpers': 'v8',
   'heap-growth': 'v8',
+  'memory-return': 'v8',
   'tick-shape': 'v8',
   'young-generation': 'v8',
   'write-instructions': 'lmdb',

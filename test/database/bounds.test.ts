@@ -175,6 +175,48 @@ test('statements get no more memory when the container is nearly full, whatever 
   assert.equal(server.usedBytes, 0);
 });
 
+/** A container of 512 MiB in which the process takes what a test says. */
+class FakeContainer {
+  usedMiB = 100;
+  returnCount = 0;
+  readonly server: ServerMemory = new ServerMemory({
+    bytesMax: 400 * MiB,
+    settingKey: 'service.server.queryMaxMemory',
+    container: {
+      limitBytes: 512 * MiB,
+      usedBytes: () => this.usedMiB * MiB,
+      giveBack: () => {
+        this.returnCount += 1;
+      },
+    },
+    containerPercentMax: 90,
+    percentSettingKey: 'service.server.maxContainerMemory',
+  });
+}
+
+test('garbage is asked back before statements are refused for it, and again when memory has grown since', () => {
+  const container = new FakeContainer();
+  const account = new StatementMemory(container.server, 256 * MiB);
+  const counts = [100, 380, 390, 400, 416, 423, 450, 200, 380, 390, 370, 390, 403].map((used) => {
+    container.usedMiB = used;
+    account.reserve(MiB);
+    return container.returnCount;
+  });
+  assert.deepEqual(counts, [0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4]);
+});
+
+test('what statements give back is asked for when memory is short, before the next one begins', () => {
+  const container = new FakeContainer();
+  const [large, small] = [1, 2].map(() => new StatementMemory(container.server, 256 * MiB));
+  large?.reserve(100 * MiB);
+  small?.reserve(MiB);
+  container.usedMiB = 430;
+  small?.close();
+  assert.equal(container.returnCount, 0, 'of little nothing is to be had');
+  large?.close();
+  assert.equal(container.returnCount, 1);
+});
+
 test('texts in two bytes a character, properties of embedded documents and parts of lists count', () => {
   assert.equal(approximateBytes('x'.repeat(100)), 132);
   assert.equal(approximateBytes('я'.repeat(100)), 232);

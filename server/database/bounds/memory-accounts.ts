@@ -1,11 +1,14 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { MemoryAccount } from '#query/evaluate/context.ts';
+import { MemoryReturn } from './memory-return.ts';
 
 /** The memory of the process in a container, for statements that want more. */
 export interface ContainerMemory {
   readonly limitBytes: number;
   /** What the process has for itself. Asked at most once for each piece that all statements together take. */
   usedBytes(): number;
+  /** Begins to give back what nobody uses any more. Absent: it comes back by itself alone. */
+  readonly giveBack?: () => void;
 }
 
 export interface ServerMemoryOptions {
@@ -32,6 +35,8 @@ export interface ThreadMemory {
 
 /** Granted since the memory of the process was looked at; what grows in between must fit above the share. */
 const lookEveryBytes = 1024 * 1024;
+/** Given back since then: what statements held becomes garbage. */
+const lookAfterGivenBytes = 16 * 1024 * 1024;
 
 /**
  * What all running statements hold together (limits.md 33). A number, not a measurement: operators announce what they keep,
@@ -43,12 +48,15 @@ const lookEveryBytes = 1024 * 1024;
 export class ServerMemory {
   readonly bytesMax: number;
   readonly #options: ServerMemoryOptions;
+  readonly #return: MemoryReturn | undefined;
   #used = 0;
   #sinceLook = 0;
+  #givenSinceLook = 0;
 
   constructor(options: ServerMemoryOptions) {
     this.bytesMax = options.bytesMax;
     this.#options = options;
+    this.#return = memoryReturn(options);
   }
 
   get usedBytes(): number {
@@ -85,6 +93,8 @@ export class ServerMemory {
     const { container, containerPercentMax = 100, percentSettingKey } = this.#options;
     if (container === undefined) return;
     const used = container.usedBytes();
+    this.#return?.seen(used);
+    this.#givenSinceLook = 0;
     if (used <= (container.limitBytes * containerPercentMax) / 100) {
       this.#sinceLook = 0;
       return;
@@ -98,6 +108,11 @@ export class ServerMemory {
   give(bytes: number): void {
     this.#used -= bytes;
     this.#publish();
+    this.#givenSinceLook += bytes;
+    if (this.#givenSinceLook < lookAfterGivenBytes) return;
+    this.#givenSinceLook = 0;
+    const { container } = this.#options;
+    if (container !== undefined) this.#return?.seen(container.usedBytes());
   }
 
   #publish(): void {
@@ -113,6 +128,16 @@ export class ServerMemory {
     for (let at = 0; at < held.length; at += 1) if (at !== own) sum += held[at] as number;
     return sum;
   }
+}
+
+function memoryReturn({ container, containerPercentMax = 100 }: ServerMemoryOptions) {
+  if (container?.giveBack === undefined) return undefined;
+  const { limitBytes, giveBack } = container;
+  return new MemoryReturn({
+    limitBytes,
+    bytesMax: (limitBytes * containerPercentMax) / 100,
+    giveBack,
+  });
 }
 
 const grantBytes = 256 * 1024;

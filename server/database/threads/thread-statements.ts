@@ -27,7 +27,7 @@ export interface ThreadParts {
   readonly start: ThreadStart;
   readonly runtime: Runtime;
   readonly languages: LanguageRegistry;
-  readonly containerUsedBytes: () => number;
+  readonly processMemory: Omit<ContainerMemory, 'limitBytes'>;
   /** The door's: what makes rows of a form. */
   readonly rowsOf: (form: RowForm, stream: ResultStream, formats: TemporalFormats) => RowBuffer;
   /** Memory of rows that nobody needs any more. */
@@ -241,13 +241,13 @@ export class ThreadStatements {
   }
 }
 
-function threadMemory({ start, containerUsedBytes }: ThreadParts): ServerMemory {
+function threadMemory({ start, processMemory }: ThreadParts): ServerMemory {
   const { held, own, bytesMax, settingKey } = start.memory;
   const { containerLimitBytes, containerPercentMax, percentSettingKey } = start.memory;
   const container: ContainerMemory | undefined =
     containerLimitBytes === undefined
       ? undefined
-      : { limitBytes: containerLimitBytes, usedBytes: containerUsedBytes };
+      : { ...processMemory, limitBytes: containerLimitBytes };
   return new ServerMemory({
     bytesMax,
     settingKey,
