@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { compileLike } from '#core/text/like-pattern.ts';
 import { compileRegularExpression } from '#core/text/regular-expression.ts';
+import { seededRandom } from '#test/fuzz/random-bytes.ts';
 
 const like = (text: string, pattern: string) =>
   compileLike(pattern, { ignoreCase: false }).matches(text);
@@ -141,4 +142,85 @@ test('long matches use up the time of their statement', () => {
   assert.throws(() => expression.matchesWhole(text, budget, slow), { code: 'Timeout' });
   assert.throws(() => expression.matchesWhole(text, budget, slow), /command.regexTimeout/);
   assert.equal(expression.matchesWhole('ax', budget, slow), true, 'short matches are free');
+});
+
+/** Every look ends a turn. */
+const impatient = { isSpent: () => true };
+
+function matchInTurns(text: string, pattern: string) {
+  const expression = compileRegularExpression(pattern);
+  const work = expression.matchesInTurns(text, { remainingMs: 1_000 }, clock, impatient);
+  for (let turnCount = 1; ; turnCount += 1) {
+    const { done, value } = work.next();
+    if (done === true) return { matched: value, turnCount };
+  }
+}
+
+test('a match in turns is the match at once, for any text and pattern', () => {
+  const random = seededRandom(7);
+  const of = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T;
+  const atoms = [
+    'a',
+    'b',
+    '.',
+    '[^b]',
+    '\\b',
+    '\\B',
+    '^',
+    '$',
+    '\\n',
+    '😀',
+    '(?i:A)',
+    '(?s:.)',
+    '(?m:^a)',
+  ];
+  const counts = ['', '', '*', '+?', '?', '{2,5}'];
+  const pattern = (depth: number): string =>
+    Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
+      const part = depth > 0 && random() < 0.4 ? `(?:${pattern(depth - 1)})` : of(atoms);
+      return part + of(counts);
+    }).join(random() < 0.3 ? '|' : '');
+  let matchCount = 0;
+  for (let round = 0; round < 1_500; round += 1) {
+    const signs = of([['a'], ['a', 'b'], ['a', 'b', '\n', '😀', '\ud83d', 'é', ' ']]);
+    const tried = of(['', '.*', '(?s:.*)', '[a-z]*']) + pattern(3);
+    const text = Array.from({ length: Math.floor(random() * of([8, 2_500])) }, () =>
+      of(signs),
+    ).join('');
+    const expected = matches(text, tried);
+    if (expected) matchCount += 1;
+    assert.equal(
+      matchInTurns(text, tried).matched,
+      expected,
+      `${tried} on ${JSON.stringify(text)}`,
+    );
+  }
+  assert.ok(matchCount > 300 && matchCount < 1_200, `${matchCount} matched`);
+});
+
+test('a long match takes turns, also one with more states than are kept', () => {
+  assert.deepEqual(matchInTurns(`${'a'.repeat(100_000)}!`, '(a+)+$'), {
+    matched: false,
+    turnCount: 98,
+  });
+  const random = seededRandom(3);
+  const text = Array.from({ length: 15_000 }, () => (random() < 0.5 ? 'a' : 'b')).join('');
+  const last = text.at(-61) === 'a';
+  const { matched, turnCount } = matchInTurns(text, '(a|b)*a(a|b){60}');
+  assert.equal(matched, last);
+  assert.equal(turnCount, 15);
+});
+
+test('turns of a match use up the time of their statement', () => {
+  let now = 0;
+  const slow = { now: () => 0, monotonicMs: () => (now += 300) };
+  const expression = compileRegularExpression('[a-z]*x');
+  const work = expression.matchesInTurns(
+    'a'.repeat(100_000),
+    { remainingMs: 500 },
+    slow,
+    impatient,
+  );
+  work.next();
+  assert.throws(() => work.next(), { code: 'Timeout' });
 });

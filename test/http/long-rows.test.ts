@@ -8,6 +8,8 @@ import { EmbeddedDocument, type Value } from '#core/value/value.ts';
 import type { ResultBatch } from '#database/session.ts';
 import { pieceBytes, valueInPieces } from '#http/answer/json-pieces.ts';
 import { JsonWriter, longRow, NameCache } from '#http/answer/json-writer.ts';
+import { JsonRowRenderer } from '#http/serializers/json-row-renderer.ts';
+import { ColumnTemplates } from '#http/serializers/record.ts';
 import { startDoor } from './door-fixture.ts';
 
 // Rows above 1 MiB: written in pieces, so that neither memory nor a turn of the event loop grows with them (limits.md 5).
@@ -118,6 +120,45 @@ test('a long row arrives whole, in each format, with others around it', async (c
     const [first, second] = lines.text.split('\n');
     assert(first === `{"record":${once}}` && second === first, 'lines');
   }
+});
+
+test('rows whose columns have long names are written in pieces, whatever else is in them', () => {
+  const long = `n"${'é\\'.repeat(200_000)}`;
+  const names = ['a', long, 'b'];
+  const batch: ResultBatch = { rowCount: 2, values: [1, 2, 3, 4, [5], text] };
+  const rows = [
+    { a: 1, [long]: 2, b: 3 },
+    { a: 4, [long]: [5], b: text },
+  ] as const;
+  for (const layout of ['list', 'lines'] as const)
+    for (const typeHints of [false, true]) {
+      const writer = newWriter();
+      const shape = { kind: 'columns', names } as const;
+      const form = { layout, typeHints, counts: false };
+      const records = { degree: () => 0 } as never;
+      const renderer = new JsonRowRenderer(writer, form, { shape, records }, new ColumnTemplates());
+      const taken: Buffer[] = [];
+      for (let row = 0; row < batch.rowCount; row += 1) {
+        assert.equal(renderer.write(batch, row), false);
+        for (const _ of renderer.writeInPieces(batch, row)) taken.push(writer.take(64));
+        taken.push(writer.take(64));
+      }
+      assert(taken.every(({ length }) => length < 2 * pieceBytes));
+      const hints = [`a:1,${long}:1,b:1`, `a:1,${long}:9,b:7`];
+      const expected = rows.map((each, at) => ({
+        ...each,
+        ...(typeHints && { '@props': hints[at] }),
+      }));
+      const given = Buffer.concat(taken).toString();
+      const parsed: unknown =
+        layout === 'list'
+          ? JSON.parse(`[${given}]`)
+          : given
+              .trimEnd()
+              .split('\n')
+              .map((line) => (JSON.parse(line) as { record: unknown }).record);
+      assert(JSON.stringify(parsed) === JSON.stringify(expected), `${layout}, ${typeHints}`);
+    }
 });
 
 test('long rows that could pass the ceiling are counted before the first byte', async (context) => {

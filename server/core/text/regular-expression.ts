@@ -2,12 +2,14 @@ import type { RE2JS } from 're2js';
 import { DatabaseError } from '../errors.ts';
 import { loadOnDemand } from '../load-on-demand.ts';
 import { patternLengthMax } from './like-pattern.ts';
+import { matchesInTurns } from './match-in-turns.ts';
+import type { PausingWork, WorkMeter } from '../pausing-work.ts';
 import type { Clock } from '../runtime.ts';
 
 /**
  * Regular expressions on a linear-time engine (RE2 syntax: no back references, no look-around; inline flags such as `(?i)`
- * are fine). A match cannot be interrupted, so its worst cost (characters times program size) is bounded beforehand, and
- * matches that may take long are charged to a budget shared by the whole statement.
+ * are fine). The worst cost of a match (characters times program size) is bounded beforehand, and matches that may take long are charged
+ * to a budget shared by the whole statement; those that take milliseconds are done in turns where the statement can pause.
  */
 export interface RegularExpression {
   /**
@@ -15,6 +17,15 @@ export interface RegularExpression {
    * @throws DatabaseError `Timeout` naming `command.regexTimeout` when the budget is used up or the text too long for the pattern
    */
   matchesWhole(text: string, budget: RegexBudget, clock: Clock): boolean;
+  /** `matchesWhole` would take milliseconds. */
+  isLongFor(text: string): boolean;
+  /** As `matchesWhole`, in turns. */
+  matchesInTurns(
+    text: string,
+    budget: RegexBudget,
+    clock: Clock,
+    meter: WorkMeter,
+  ): PausingWork<boolean>;
   /** The engine's own object, for replacing and splitting. */
   readonly engine: RE2JS;
 }
@@ -30,6 +41,8 @@ const cachedExpressionCountMax = 500;
 const cachedPatternLengthMax = 4_096;
 /** Characters times program size. One unit takes at most some 12 ns, so that the longest match ends within 0.3 s. */
 const workMax = 25_000_000;
+/** Above this it takes milliseconds. */
+const workAtOnce = 200_000;
 /** Below this a match takes microseconds, less than its share of a time slice, and is not charged. */
 const workFree = 4_000;
 
@@ -96,15 +109,33 @@ function wrap(engine: RE2JS): RegularExpression {
     matchesWhole(text, budget, clock) {
       const work = text.length * size;
       if (work <= workFree) return engine.testExact(text);
-      if (work > workMax) throw tooLong(`a text of ${text.length} characters is too long for it`);
-      if (budget.remainingMs <= 0) throw tooLong('the statement has used its time for them');
-      const start = clock.monotonicMs();
-      const matched = engine.testExact(text);
-      budget.remainingMs -= clock.monotonicMs() - start;
-      if (budget.remainingMs < 0) throw tooLong('the statement has used its time for them');
-      return matched;
+      requireShort(text, work, budget);
+      return charged(budget, clock, () => engine.testExact(text));
+    },
+    isLongFor: (text) => text.length * size > workAtOnce,
+    *matchesInTurns(text, budget, clock, meter) {
+      requireShort(text, text.length * size, budget);
+      const work = matchesInTurns(engine, text, meter);
+      for (;;) {
+        const step = charged(budget, clock, () => work.next());
+        if (step.done === true) return step.value;
+        yield;
+      }
     },
   };
+}
+
+function requireShort(text: string, work: number, budget: RegexBudget): void {
+  if (work > workMax) throw tooLong(`a text of ${text.length} characters is too long for it`);
+  if (budget.remainingMs <= 0) throw tooLong('the statement has used its time for them');
+}
+
+function charged<T>(budget: RegexBudget, clock: Clock, match: () => T): T {
+  const startMs = clock.monotonicMs();
+  const matched = match();
+  budget.remainingMs -= clock.monotonicMs() - startMs;
+  if (budget.remainingMs < 0) throw tooLong('the statement has used its time for them');
+  return matched;
 }
 
 function tooLong(reason: string): DatabaseError {

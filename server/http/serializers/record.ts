@@ -1,7 +1,7 @@
 import { isRecord, type Value } from '#core/value/value.ts';
 import type { ResultBatch, ResultShape } from '#database/session.ts';
 import { recordInPieces, valueInPieces } from '../answer/json-pieces.ts';
-import type { JsonWriter } from '../answer/json-writer.ts';
+import { type JsonWriter, longRow } from '../answer/json-writer.ts';
 import type { RowFrame, RowSerializer } from './row-serializer.ts';
 import { typeIdOf } from './type-hints.ts';
 
@@ -17,10 +17,16 @@ export function recordSerializer(
   options: RecordSerializerOptions,
   templates: ColumnTemplates,
 ): RowSerializer {
-  return shape.kind === 'columns'
-    ? new ColumnsSerializer(shape, templates.of(shape.names, options.frame), options)
-    : new ValueSerializer(options);
+  if (shape.kind !== 'columns') return new ValueSerializer(options);
+  const template = templates.of(shape.names, options.frame);
+  return template === longNames
+    ? new LongNamesSerializer(shape, options)
+    : new ColumnsSerializer(shape, template, options);
 }
+
+/** Columns with more characters in their names have no template: to make it would take milliseconds. */
+const nameCharactersMax = 256 * 1024;
+const longNames = 'long names';
 
 /** The constant bytes of a row: before each value, and after the last one. */
 interface ColumnTemplate {
@@ -33,9 +39,12 @@ interface ColumnTemplate {
  * Forgotten with the plan.
  */
 export class ColumnTemplates {
-  readonly #byFrame = new Map<RowFrame, WeakMap<readonly string[], ColumnTemplate>>();
+  readonly #byFrame = new Map<
+    RowFrame,
+    WeakMap<readonly string[], ColumnTemplate | typeof longNames>
+  >();
 
-  of(names: readonly string[], frame: RowFrame): ColumnTemplate {
+  of(names: readonly string[], frame: RowFrame): ColumnTemplate | typeof longNames {
     let known = this.#byFrame.get(frame);
     if (!known) {
       known = new WeakMap();
@@ -43,7 +52,8 @@ export class ColumnTemplates {
     }
     let template = known.get(names);
     if (!template) {
-      template = makeTemplate(names, frame);
+      const characters = names.reduce((sum, { length }) => sum + length, 0);
+      template = characters > nameCharactersMax ? longNames : makeTemplate(names, frame);
       known.set(names, template);
     }
     return template;
@@ -61,24 +71,22 @@ function makeTemplate(names: readonly string[], { open, close }: RowFrame): Colu
   return { before, end: Buffer.concat([...start, objectEnd, close]) };
 }
 
+const comma = 44;
+const colon = 58;
 const emptyObject = Buffer.from('{');
 const objectEnd = Buffer.from('}');
 
+type Columns = Extract<ResultShape, { kind: 'columns' }>;
+
 /** Rows with one value per column. */
 class ColumnsSerializer implements RowSerializer {
-  readonly #names: readonly string[];
-  readonly #types: NonNullable<Extract<ResultShape, { kind: 'columns' }>['types']>;
+  readonly #shape: Columns;
   readonly #before: readonly Buffer[];
   readonly #end: Buffer;
   readonly #options: RecordSerializerOptions;
 
-  constructor(
-    { names, types }: Extract<ResultShape, { kind: 'columns' }>,
-    template: ColumnTemplate,
-    options: RecordSerializerOptions,
-  ) {
-    this.#names = names;
-    this.#types = types ?? [];
+  constructor(shape: Columns, template: ColumnTemplate, options: RecordSerializerOptions) {
+    this.#shape = shape;
     this.#before = template.before;
     this.#end = template.end;
     this.#options = options;
@@ -108,13 +116,51 @@ class ColumnsSerializer implements RowSerializer {
   }
 
   #writeHints(writer: JsonWriter, values: readonly Value[], offset: number): void {
-    const hints = this.#names.map((name, i) => {
-      const value = values[offset + i] ?? null;
-      return `${name}:${typeIdOf(value, this.#types[i])}`;
-    });
-    if (hints.length > 0) writer.byte(44);
+    if (this.#shape.names.length > 0) writer.byte(comma);
     writer.name('@props');
-    writer.string(hints.join(','));
+    writer.string(hintsOf(this.#shape, values, offset));
+  }
+}
+
+function hintsOf({ names, types }: Columns, values: readonly Value[], offset: number): string {
+  return names
+    .map((name, i) => `${name}:${typeIdOf(values[offset + i] ?? null, types?.[i])}`)
+    .join(',');
+}
+
+/** As `ColumnsSerializer`, without bytes that are made beforehand. */
+class LongNamesSerializer implements RowSerializer {
+  readonly #shape: Columns;
+  readonly #options: RecordSerializerOptions;
+
+  constructor(shape: Columns, options: RecordSerializerOptions) {
+    this.#shape = shape;
+    this.#options = options;
+  }
+
+  write(): void {
+    throw longRow;
+  }
+
+  *writeInPieces(writer: JsonWriter, { values }: ResultBatch, row: number): Generator<void> {
+    const { frame, typeHints } = this.#options;
+    const { names } = this.#shape;
+    const offset = row * names.length;
+    writer.raw(frame.open);
+    writer.raw(emptyObject);
+    for (let i = 0; i < names.length; i++) {
+      if (i > 0) writer.byte(comma);
+      yield* valueInPieces(writer, names[i] as string);
+      writer.byte(colon);
+      yield* valueInPieces(writer, values[offset + i] as Value);
+    }
+    if (typeHints) {
+      writer.byte(comma);
+      writer.name('@props');
+      yield* valueInPieces(writer, hintsOf(this.#shape, values, offset));
+    }
+    writer.raw(objectEnd);
+    writer.raw(frame.close);
   }
 }
 

@@ -1,9 +1,9 @@
-import { madeOnce } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from './expression.ts';
+import { lookedThrough } from './look-through.ts';
 import { inputsOf, expressionsOf, walkPlan } from './plan-walk.ts';
 import { slotsWrittenBy } from './slots-written.ts';
 import type { LogicalPlan, WalkedEdge } from './plan.ts';
-import { operandsOf, slotsBoundBy, slotsOfOutput, walkExpression } from './walk.ts';
+import { slotsBoundBy, slotsOfOutput } from './walk.ts';
 
 /**
  * Which slots plans and expressions read and write. Slots are unique in a program, so sets are enough: what is read in a
@@ -12,30 +12,35 @@ import { operandsOf, slotsBoundBy, slotsOfOutput, walkExpression } from './walk.
 
 /** Slots that the expression needs from outside itself, those its sub-plans need included. */
 export function slotsRead(expression: Expression): ReadonlySet<Slot> {
-  const operands = operandsOf(expression);
-  return operands.length > sliceLength ? slotsReadByAll(operands) : slotsReadIn([expression]);
+  return slotsReadByAll([expression]);
 }
-
-/** Expressions that are looked through without a pause. */
-const sliceLength = 1_000;
 
 /** As `slotsRead`, of all of them; with places to pause (`#core/replayed-loops.ts`). */
 export function slotsReadByAll(expressions: readonly Expression[]): Set<Slot> {
-  if (expressions.length <= sliceLength) return slotsReadIn(expressions);
-  const read = new Set<Slot>();
-  for (let from = 0; from < expressions.length; from += sliceLength) {
-    const inSlice = () => slotsReadIn(expressions.slice(from, from + sliceLength));
-    for (const slot of madeOnce(inSlice, sliceLength)) read.add(slot);
-  }
-  return read;
-}
-
-function slotsReadIn(expressions: readonly Expression[]): Set<Slot> {
   const read = new Set<Slot>();
   const bound: Slot[] = [];
-  for (const expression of expressions) collect(expression, read, bound);
-  for (const slot of bound) read.delete(slot);
-  return read;
+  return lookedThrough(
+    expressions,
+    (part) => collect(part, read, bound),
+    () => {
+      for (const slot of bound) read.delete(slot);
+      return read;
+    },
+  );
+}
+
+function collect(part: Expression, read: Set<Slot>, bound: Slot[]): void {
+  if (part.op === 'Slot') {
+    read.add(part.slot);
+    return;
+  }
+  const inside = slotsBoundBy(part);
+  for (let at = 0; at < inside.length; at += 1) bound.push(inside[at] as Slot);
+  if (part.op !== 'SubPlan') return;
+  for (const slot of freeSlots(part.plan)) read.add(slot);
+  // The row of a sub-plan may consist of slots of the outer row.
+  const written = slotsOf(part.plan);
+  for (const slot of slotsOfOutput(part.output)) if (!written.has(slot)) read.add(slot);
 }
 
 /** True when the expression needs none of `slots`. Cost: one walk. */
@@ -45,23 +50,6 @@ export function readsNoneOf(
 ): boolean {
   for (const slot of slotsRead(expression)) if (slots.has(slot)) return false;
   return true;
-}
-
-function collect(expression: Expression, read: Set<Slot>, bound: Slot[]): void {
-  walkExpression(expression, (part) => {
-    if (part.op === 'Slot') {
-      read.add(part.slot);
-      return;
-    }
-    const inside = slotsBoundBy(part);
-    for (let at = 0; at < inside.length; at += 1) bound.push(inside[at] as Slot);
-    if (part.op === 'SubPlan') {
-      for (const slot of freeSlots(part.plan)) read.add(slot);
-      // The row of a sub-plan may consist of slots of the outer row.
-      const written = slotsOf(part.plan);
-      for (const slot of slotsOfOutput(part.output)) if (!written.has(slot)) read.add(slot);
-    }
-  });
 }
 
 /** All slots that are written anywhere in the plan, by its expressions and their sub-plans too. */

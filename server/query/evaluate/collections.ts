@@ -1,4 +1,4 @@
-import type { PausingWork } from '#core/pausing-work.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link } from '#core/value/record.ts';
 import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
@@ -16,8 +16,8 @@ import {
   takesTurns,
 } from './turns/list-turns.ts';
 import { doneWork, unitsAtOnce } from './turns/done-work.ts';
-import { pausingValue } from './turns/long-calls.ts';
-import { boundedContainer, requireTurn } from './turns/value-size.ts';
+import { canPause, pausingValue } from './turns/long-calls.ts';
+import { boundedContainer, measuredInTurns, requireTurn } from './turns/value-size.ts';
 
 /** Lists and maps: literals, comprehensions, quantifiers and folds. Elements stand in a slot of the frame while it is their turn. */
 
@@ -35,6 +35,32 @@ export function compileList(items: readonly Evaluator[]): Evaluator {
     }
     return boundedContainer(list, context);
   };
+}
+
+/** As `compileList` for many items, in turns where the statement can pause. No item may take long itself. */
+export function compileLongList(items: readonly Evaluator[]): Evaluator {
+  const atOnce = compileList(items);
+  return (context) =>
+    canPause(context)
+      ? pausingValue(context, items, (meter) => listInTurns(items, context, meter))
+      : atOnce(context);
+}
+
+const itemsPerLook = 64;
+const unitsPerLook = 16;
+
+function* listInTurns(
+  items: readonly Evaluator[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+): PausingWork<Value> {
+  const list: Value[] = [];
+  for (let at = 0; at < items.length; at += 1) {
+    list.push((items[at] as Evaluator)(context));
+    requireTurn(context);
+    if (list.length % itemsPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+  }
+  return boundedContainer(yield* measuredInTurns(list, meter), context);
 }
 
 /** `{a: x, ...}`; of equal keys the last wins. */

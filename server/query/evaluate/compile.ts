@@ -4,7 +4,7 @@ import type { Dialect, Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic/arithmetic.ts';
 import type { BinaryOperation } from './arithmetic/arithmetic.ts';
 import { compileCall } from './calls.ts';
-import { compileComprehension, compileList, compileMap } from './collections.ts';
+import { compileComprehension, compileList, compileLongList, compileMap } from './collections.ts';
 import { compileQuantifier, compileReduce } from './collections.ts';
 import { compileBetween, compileCompare } from './comparison/compile-comparison.ts';
 import { compileChain, compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
@@ -260,8 +260,11 @@ function compileCollection(
   compile: (inner: Expression) => Evaluator,
 ): Evaluator {
   switch (expression.op) {
-    case 'List':
-      return compileList(mapLong(expression.items, compile));
+    case 'List': {
+      const items = mapLong(expression.items, compile);
+      const isLong = items.length >= longListLength && areQuick(expression.items, env);
+      return isLong ? compileLongList(items) : compileList(items);
+    }
     case 'Map':
       return compileMap(
         mapLong(expression.entries, (entry) => ({ key: entry.key, value: compile(entry.value) })),
@@ -320,6 +323,18 @@ function compileCollection(
     case 'SubPlan':
       return env.compileSubPlan(expression.plan, expression.output, expression.mode);
   }
+}
+
+/** Lists of more items are made in turns. */
+const longListLength = 4_096;
+
+/** None of them takes long itself, whatever it meets. */
+function areQuick(items: readonly Expression[], { functions }: CompileEnvironment): boolean {
+  const isQuick = mapLong(items, (item) => {
+    const { isWeighty, holdsLongCalls } = bodyOf([item], functions);
+    return !isWeighty && !holdsLongCalls;
+  });
+  return isQuick.every(Boolean);
 }
 
 function buildCondition(expression: ConditionExpression, env: CompileEnvironment): Condition {

@@ -25,6 +25,7 @@ import { formatting } from './cypher/formatting.ts';
 import { listFunctions } from './cypher/lists.ts';
 import { pathParts } from './cypher/path-parts.ts';
 import { virtualRecords } from './cypher/virtual-records.ts';
+import { walkedPaths } from './cypher/walked-paths.ts';
 import { rowCountFunctions } from './cypher/row-count.ts';
 import { instantsFunctions } from './instants/functions.ts';
 import { pointFunctions } from './instants/points.ts';
@@ -139,6 +140,7 @@ for (const family of [
   entityFunctions,
   formatting,
   pathParts,
+  walkedPaths,
   virtualRecords,
   listFunctions,
   notYetFunctions,

@@ -7,6 +7,7 @@ import type { Expression, Slot } from '../algebra/expression.ts';
 import type { IndexBounds } from '../algebra/plan.ts';
 import { slotsRead } from '../algebra/slots.ts';
 import { operandsOf, walkExpression } from '../algebra/walk.ts';
+import { lookedThrough } from '../algebra/look-through.ts';
 import type { OptimizerContext } from './rule.ts';
 
 /**
@@ -499,25 +500,29 @@ function startOn(
 export function isFixed(value: Expression, record: Slot, context: OptimizerContext): boolean {
   if (slotsRead(value).has(record)) return false;
   let isSame = true;
-  walkExpression(value, (part) => {
-    if (part.op !== 'Call' || clockFunctions.has(part.function.toLowerCase())) return;
-    if (context.functions.scalar(part.function)?.isDeterministic !== true) isSame = false;
-  });
-  return isSame;
+  return lookedThrough(
+    [value],
+    (part) => {
+      if (part.op !== 'Call' || clockFunctions.has(part.function.toLowerCase())) return;
+      if (context.functions.scalar(part.function)?.isDeterministic !== true) isSame = false;
+    },
+    () => isSame,
+  );
 }
 
 const clockFunctions: ReadonlySet<string> = new Set(['date', 'sysdate']);
 
 /** No function in the expression may give something else at the next call. Sub-plans count as deterministic. */
 export function isDeterministic(value: Expression, context: OptimizerContext): boolean {
-  return madeOnce(() => {
-    let isSame = true;
-    walkExpression(value, (part) => {
+  let isSame = true;
+  return lookedThrough(
+    [value],
+    (part) => {
       if (part.op === 'Call' && context.functions.scalar(part.function)?.isDeterministic !== true)
         isSame = false;
-    });
-    return isSame;
-  }, operandsOf(value).length);
+    },
+    () => isSame,
+  );
 }
 
 function listLength(list: Expression): number {

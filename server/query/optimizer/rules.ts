@@ -23,6 +23,7 @@ import { longCalls } from './rules/long-calls.ts';
 import { mergeFilters } from './rules/merge-filters.ts';
 import { mergeMatches } from './rules/graph/merge-matches.ts';
 import { comparisonsToIn } from './rules/index-access/comparisons-to-in.ts';
+import { pathLength } from './rules/graph/path-length.ts';
 import { planMatches } from './rules/graph/plan-match.ts';
 import { pushDistinct } from './rules/push-distinct.ts';
 import { pushFilters } from './rules/push-filters.ts';
@@ -65,6 +66,7 @@ export const rules: readonly OptimizerRule[] = [
   distinctSteps,
   countDegrees,
   sizeAsDegree,
+  pathLength,
   countRecords,
   limitSort,
   limitGroups,

@@ -42,6 +42,7 @@ const words = 'The quick bröwn-fox jumps_over 3 lázy dogs,😀 ΣΑΣ Ǆ ﬁ\n
 const text = words.repeat(3_000);
 
 const parameters: ReadonlyMap<string, Value> = new Map<string, Value>([
+  ['k', 5],
   ['n', order],
   ['f', order.map((n) => n + 0.25)],
   ['s', order.map((n) => `text ${n}`)],
@@ -122,6 +123,7 @@ const texts = [
   '[(:s CONTAINSALL :o)]',
   '[(:s CONTAINSANY :o)]',
   '[(:s CONTAINSALL :s)]',
+  "[(:aaa MATCHES '(a+)+b')]",
   ':j.asJSON()',
   'convert.fromJsonList(:j)',
   'convert.fromJsonMap(:jm)',
@@ -161,6 +163,14 @@ test('what stands around a long call is not done again in each turn', () => {
     'vector.add(vector.dequantizeInt8(vector.quantizeInt8(:f)), :f).asString().length()',
     context,
   );
+  assert.ok(turnCount > 3, `${turnCount} turns`);
+});
+
+test('a list of many expressions is made in turns, once', () => {
+  const context = sampleContext({ parameters });
+  const items = Array.from({ length: 9_000 }, (_, n) => `:k + ${n}`).join(', ');
+  const { value, turnCount } = inTurns(`[(9004 IN [${items}]), (3 IN [${items}])]`, context);
+  assert.deepEqual(value, [true, false]);
   assert.ok(turnCount > 3, `${turnCount} turns`);
 });
 

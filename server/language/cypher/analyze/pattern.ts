@@ -1,6 +1,7 @@
 import { isMap } from '#core/value/value.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Column, LogicalPlan, Move, PatternNode, PatternStep } from '#query/algebra/plan.ts';
+import { pathThrough } from '#query/functions/cypher/walked-paths.ts';
 import type {
   Expression as Expr,
   NodePattern,
@@ -424,7 +425,7 @@ function both<T>(
 export function pathOf(slots: readonly Slot[]): Expression {
   return {
     op: 'Call',
-    function: '#cypher.path',
+    function: pathThrough,
     arguments: slots.map((slot) => ({ op: 'Slot', slot })),
   };
 }

@@ -7,6 +7,8 @@ import { textOf } from '#core/text/text-form.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../context.ts';
 import type { Condition, Evaluator } from '../evaluator.ts';
+import { countMs } from '../turns/done-work.ts';
+import { canPause, pausingValue } from '../turns/long-calls.ts';
 
 /** LIKE, ILIKE and MATCHES. The pattern is usually the same for every row, so the last one stays compiled. */
 
@@ -96,19 +98,28 @@ export function compileCypherMatches(text: Evaluator, pattern: Evaluator): Condi
     const value = text(context);
     const wanted = pattern(context);
     if (typeof value !== 'string' || typeof wanted !== 'string') return null;
-    const { regexBudget, runtime } = context;
-    return last.compiled(wanted, context).matchesWhole(value, regexBudget, runtime.clock);
+    return matches(value, last.compiled(wanted, context), context);
   };
 }
 
 function matchesAny(value: Value, pattern: RegularExpression, context: EvaluationContext): boolean {
-  const { regexBudget, runtime } = context;
-  if (typeof value === 'string') return pattern.matchesWhole(value, regexBudget, runtime.clock);
+  if (typeof value === 'string') return matches(value, pattern, context);
   if (!Array.isArray(value)) return false;
   for (let i = 0; i < value.length; i++) {
     const item = value[i] as Value;
-    if (typeof item === 'string' && pattern.matchesWhole(item, regexBudget, runtime.clock))
-      return true;
+    if (typeof item === 'string' && matches(item, pattern, context)) return true;
   }
   return false;
+}
+
+function matches(text: string, pattern: RegularExpression, context: EvaluationContext): boolean {
+  const { regexBudget, runtime } = context;
+  if (pattern.isLongFor(text) && canPause(context))
+    return pausingValue(context, matches, (meter) =>
+      pattern.matchesInTurns(text, regexBudget, runtime.clock, meter),
+    );
+  const leftMs = regexBudget.remainingMs;
+  const matched = pattern.matchesWhole(text, regexBudget, runtime.clock);
+  if (regexBudget.remainingMs < leftMs) countMs(leftMs - regexBudget.remainingMs);
+  return matched;
 }

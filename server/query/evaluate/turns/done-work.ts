@@ -19,7 +19,11 @@ const unitsPerMs = 5_000;
 export function timed<T>(clock: Pick<Clock, 'monotonicMs'>, compute: () => T): T {
   const startMs = clock.monotonicMs();
   const value = compute();
-  // A small integer stays one.
-  doneWork.units += ((clock.monotonicMs() - startMs) * unitsPerMs) | 0;
+  countMs(clock.monotonicMs() - startMs);
   return value;
+}
+
+/** Counts time. A small integer stays one. */
+export function countMs(ms: number): void {
+  doneWork.units += (ms * unitsPerMs) | 0;
 }

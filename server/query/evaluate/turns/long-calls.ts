@@ -7,7 +7,7 @@ import type { EvaluationContext, LongWork, MemoryAccount, WorkMeter } from '../c
 import { timed } from './done-work.ts';
 import { textBytes } from './held-bytes.ts';
 import { RememberedView } from './remembered-view.ts';
-import { byteEstimateOf, requireTurn } from './value-size.ts';
+import { byteEstimateOf, isUnmeasured, measuredInTurns, requireTurn } from './value-size.ts';
 
 /**
  * Calls inside expressions that may work long: searches for paths, moves from many vertices, sub-plans, functions of users; and
@@ -25,6 +25,10 @@ export const suspended = Object.freeze({ reason: 'the expression goes on in the 
 export const unitsPerTurn = 2_048;
 export const unitsPerLookup = 16;
 const unitsPerMs = 1_600;
+/** Units between two looks at the clock; what was never run before takes several times as long as it will. */
+const unitsPerClock = 256;
+/** A turn is over so long after its first look, however little it has counted. */
+const turnMsMax = 1.5;
 /** One run of the body of a function or trigger, beside what its plan counts itself. */
 export const unitsPerBody = 256;
 
@@ -34,7 +38,7 @@ const turnsInPlaceMax = 512;
 interface LongCall {
   readonly site: object;
   /** Undefined for what was over at once. */
-  readonly work: PausingWork<unknown> | undefined;
+  work: PausingWork<unknown> | undefined;
   isOver: boolean;
   value: unknown;
   /** What the value is accounted with until the evaluation is over. */
@@ -51,6 +55,8 @@ export interface ReplayedPlace {
   readonly transaction?: { replay: Replay | undefined } | undefined;
   /** Told what the next turn waits for. */
   readonly pending?: { wait: Wait | undefined } | undefined;
+  /** Where it has a clock, that ends turns, too. */
+  readonly runtime?: { readonly clock: Pick<Clock, 'monotonicMs'> };
 }
 
 /** Evaluations begun or done anew so far, of all statements. */
@@ -63,6 +69,9 @@ export class LongCalls implements WorkMeter, Replay {
   evaluation = 0;
   pass = 0;
   #unitsLeft = unitsPerTurn;
+  /** At which it is time to look at the clock. */
+  #unitsAtLook = unitsPerTurn;
+  #endMs: number | undefined;
   /** A call has gone on in this turn. */
   #hasGoneOn = false;
   #place: ReplayedPlace | undefined;
@@ -84,13 +93,28 @@ export class LongCalls implements WorkMeter, Replay {
   }
 
   newTurn(): void {
-    this.#unitsLeft = unitsPerTurn;
+    this.#beginUnits();
     this.#hasGoneOn = false;
   }
 
   isSpent(units: number): boolean {
     this.#unitsLeft -= units;
+    if (this.#unitsLeft <= this.#unitsAtLook) this.#look();
     return this.#unitsLeft <= 0;
+  }
+
+  #beginUnits(): void {
+    this.#unitsLeft = unitsPerTurn;
+    this.#unitsAtLook = unitsPerTurn;
+    this.#endMs = undefined;
+  }
+
+  #look(): void {
+    this.#unitsAtLook = this.#unitsLeft - unitsPerClock;
+    const nowMs = this.#place?.runtime?.clock.monotonicMs();
+    if (nowMs === undefined) return;
+    this.#endMs ??= nowMs + turnMsMax;
+    if (nowMs >= this.#endMs) this.#unitsLeft = Math.min(this.#unitsLeft, 0);
   }
 
   /**
@@ -143,10 +167,14 @@ export class LongCalls implements WorkMeter, Replay {
     if (this.isExhausted) {
       if (this.#hasGoneOn) throw suspended;
       // What stands around the calls is done anew each time: it may not take from them all that a turn has.
-      this.#unitsLeft = unitsPerTurn;
+      this.#beginUnits();
     }
     this.#hasGoneOn = true;
-    const step = this.#apart(() => (call.work as PausingWork<T>).next());
+    let step = this.#apart(() => (call.work as PausingWork<T>).next());
+    if (step.done === true && isUnmeasured(step.value)) {
+      call.work = this.#measuring(call, step.value);
+      step = this.#apart(() => (call.work as PausingWork<T>).next());
+    }
     this.#wait = step.done === true ? undefined : step.value;
     if (step.done !== true) throw suspended;
     call.isOver = true;
@@ -234,12 +262,22 @@ export class LongCalls implements WorkMeter, Replay {
     if (place.transaction !== undefined) place.transaction.replay = replay;
   }
 
+  /** What it takes to account a long list, which is accounted by its length meanwhile. */
+  #measuring(call: LongCall, list: readonly Value[]): PausingWork<unknown> {
+    this.#hold(call, list.length * bytesPerElement);
+    return measuredInTurns(list, this);
+  }
+
   /** @throws DatabaseError `TooLarge` when the statement holds too much */
   #account(call: LongCall): void {
+    this.#hold(call, rememberedBytes(call.value));
+  }
+
+  #hold(call: LongCall, bytes: number): void {
     const { memory } = this.#place as ReplayedPlace;
-    const bytes = rememberedBytes(call.value);
-    if (bytes === 0 || memory === undefined) return;
+    if (memory === undefined || bytes === call.heldBytes) return;
     memory.reserve(bytes);
+    memory.release(call.heldBytes);
     call.heldBytes = bytes;
     this.#memory = memory;
   }
@@ -254,6 +292,8 @@ export class LongCalls implements WorkMeter, Replay {
   }
 }
 
+/** The place of one in a list. */
+const bytesPerElement = 8;
 /** Texts of fewer characters are not accounted. */
 const accountedText = 4_096;
 

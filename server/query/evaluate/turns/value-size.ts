@@ -1,4 +1,5 @@
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { LateMap } from '#core/value/late-map.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link } from '#core/value/record.ts';
@@ -38,37 +39,73 @@ function measureOf(value: Value): Measure {
 function measureContainer(
   container: readonly Value[] | ValueMap | { readonly properties: ValueMap },
 ): Measure {
-  let bytes = 16;
-  let depth = 0;
-  const add = (item: Value) => {
-    const inner = measureOf(item);
-    bytes += inner.bytes;
-    if (inner.depth > depth) depth = inner.depth;
-  };
+  const sum = { bytes: containerBytes, depth: 0 };
   if (Array.isArray(container)) {
-    for (let i = 0; i < container.length; i++) {
-      const item = container[i] as Value;
-      // Vectors are many and long, and so are lists of what a search found.
-      if (typeof item === 'number' || item instanceof Link) bytes += scalarMeasure.bytes;
-      else add(item);
-    }
+    addElements(container, 0, container.length, sum);
   } else {
     const map =
       container instanceof Map ? container : (container as { properties: ValueMap }).properties;
     if (map instanceof LateMap) {
       for (const key of map.keys()) {
-        bytes += key.length;
-        if (map.isLate(key)) bytes += map.lateBytes;
-        else add(map.get(key) as Value);
+        sum.bytes += key.length;
+        if (map.isLate(key)) sum.bytes += map.lateBytes;
+        else addItem(map.get(key) as Value, sum);
       }
-      return { bytes, depth: Math.max(depth, 1) + 1 };
+      return { bytes: sum.bytes, depth: Math.max(sum.depth, 1) + 1 };
     }
     for (const [key, item] of map) {
-      bytes += key.length;
-      add(item);
+      sum.bytes += key.length;
+      addItem(item, sum);
     }
   }
-  return { bytes, depth: depth + 1 };
+  return { bytes: sum.bytes, depth: sum.depth + 1 };
+}
+
+const containerBytes = 16;
+
+/** A measure while it is taken. */
+interface Sum {
+  bytes: number;
+  depth: number;
+}
+
+function addItem(item: Value, sum: Sum): void {
+  const inner = measureOf(item);
+  sum.bytes += inner.bytes;
+  if (inner.depth > sum.depth) sum.depth = inner.depth;
+}
+
+function addElements(list: readonly Value[], from: number, to: number, sum: Sum): void {
+  for (let at = from; at < to; at += 1) {
+    const item = list[at] as Value;
+    // Vectors are many and long, and so are lists of what a search found.
+    if (typeof item === 'number' || item instanceof Link) sum.bytes += scalarMeasure.bytes;
+    else addItem(item, sum);
+  }
+}
+
+/** Shorter lists are measured at once. */
+const longList = 8_192;
+const elementsPerLook = 1_024;
+const unitsPerLook = 64;
+
+/** A list that takes turns to be measured, which it was not yet. */
+export function isUnmeasured(value: unknown): value is readonly Value[] {
+  return Array.isArray(value) && value.length >= longList && !measures.has(value);
+}
+
+/** Measures a long list, so that its size is known at once from then on. @returns the list */
+export function* measuredInTurns(
+  list: readonly Value[],
+  meter: WorkMeter,
+): PausingWork<readonly Value[]> {
+  const sum = { bytes: containerBytes, depth: 0 };
+  for (let at = 0; at < list.length; at += elementsPerLook) {
+    addElements(list, at, Math.min(list.length, at + elementsPerLook), sum);
+    if (meter.isSpent(unitsPerLook)) yield;
+  }
+  measures.set(list, { bytes: sum.bytes, depth: sum.depth + 1 });
+  return list;
 }
 
 /** Roughly what a value holds in memory; known at once for lists and maps that were measured before. */

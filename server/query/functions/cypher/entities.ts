@@ -1,16 +1,14 @@
 import { DatabaseError } from '#core/errors.ts';
-import { formatRid, isRidShaped, noRid, parseRid, type Rid } from '#core/value/rid.ts';
+import { formatRid, isRidShaped, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { isComposite, noLabelType } from '#catalog/labels.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
-import { madeBytes } from '#core/value/made-bytes.ts';
 import { Path } from '#core/value/path.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
-import { approximateBytes } from '../../evaluate/turns/held-bytes.ts';
 import { scalar } from '../define.ts';
 import { VirtualRecord } from './virtual-records.ts';
 
@@ -46,65 +44,6 @@ function labelsOf(node: StoredRecord, catalog: Catalog): readonly string[] {
     .filter((type) => !isComposite(catalog, type))
     .map(({ name }) => name);
   return names.length === 0 && own !== noLabelType ? [own] : names.sort();
-}
-
-/** Relationships; what shorter paths take is next to nothing beside the steps that found them. */
-const countedLength = 16;
-
-/** Nodes and relationships in turn; a list of relationships is walked from the node before it. */
-function path(parts: readonly Value[], context: EvaluationContext): Value {
-  const nodes: StoredRecord[] = [];
-  const relationships: StoredRecord[] = [];
-  for (const part of parts) {
-    if (part === null) return null;
-    if (isList(part)) {
-      for (const item of part) {
-        if (item === null || !isRecord(item)) return null;
-        const from = nodes.at(-1)?.rid ?? noRid;
-        relationships.push(item);
-        const to = item.out === from ? item.in : item.out;
-        const node = context.view.record(to);
-        if (node === undefined) return null;
-        nodes.push(node);
-      }
-      continue;
-    }
-    if (!isRecord(part)) return null;
-    if (part.kind === 'edge') relationships.push(part);
-    else if (nodes.at(-1)?.rid !== part.rid || relationships.length === nodes.length)
-      nodes.push(part);
-  }
-  return counted(new Path(nodes, relationships));
-}
-
-/** Thousands of rows may each make a long one, so that walks pause for what was made of them as for other large values. */
-function counted(made: Path): Path {
-  if (made.length >= countedLength) madeBytes.total += approximateBytes(made);
-  return made;
-}
-
-/** Of a path of `moveCount` relationships a repetition: the relationships of one move, or the nodes behind it (0: before the first). */
-function eachOfGroup(
-  [from, edges, moveCount, move, kind]: readonly Value[],
-  context: EvaluationContext,
-): Value {
-  if (
-    from === null ||
-    from === undefined ||
-    edges === undefined ||
-    !isList(edges) ||
-    typeof moveCount !== 'number'
-  )
-    return null;
-  const picked = (items: readonly Value[], first: number): readonly Value[] =>
-    items.filter((_, at) => at % moveCount === first);
-  const number = Number(move);
-  if (kind === 'relationship') return picked(edges, number - 1);
-  const whole = path([from, edges], context);
-  if (!(whole instanceof Path)) return null;
-  return number === 0
-    ? picked(whole.nodes.slice(0, -1), 0)
-    : picked(whole.nodes.slice(1), number - 1);
 }
 
 function isAcyclic(value: Value): Value {
@@ -178,7 +117,5 @@ export const entityFunctions: readonly ScalarFunction[] = [
   ofOne('length', (value) => ofPath(value, 'length')),
   scalar('#cypher.rids(x)', [1, 1], ([value]) => rids(value ?? null)),
   scalar('#cypher.asId(x)', [1, 1], ([value]) => asId(value ?? null)),
-  scalar('#cypher.eachOfGroup(from, edges, moveCount, move, kind)', [5, 5], eachOfGroup),
   scalar('#cypher.isAcyclic(path)', [1, 1], ([value]) => isAcyclic(value ?? null)),
-  scalar('#cypher.path(x...)', [1, Number.POSITIVE_INFINITY], path),
 ];

@@ -10,7 +10,7 @@ import { scalar } from '../define.ts';
 import { boundedList, boundedText, requireElements } from '../number/bounds.ts';
 import { characterCount, charactersBetween, lastCharacters } from '../text/characters.ts';
 import { replaceAll, replaceAllInTurns } from '../text/text.ts';
-import { spelledInTurns } from '../text/text-turns.ts';
+import { casedInTurns, spelledInTurns } from '../text/text-turns.ts';
 import {
   count,
   cypherPrefix,
@@ -150,7 +150,7 @@ function spelling(syntax: string, spell: (of: string) => string): ScalarFunction
     syntax,
     [1, 1],
     ([of]) => spell(text(of)),
-    ([of], _context, meter) => spelledInTurns(text(of), spell, meter),
+    ([of], _context, meter) => casedInTurns(text(of), spell, meter),
   );
 }
 

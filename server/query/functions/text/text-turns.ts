@@ -11,6 +11,8 @@ import { requireBytes, requireElements } from '../number/bounds.ts';
 const unitsPerPiece = 64 * 1024;
 /** What a piece counts in a turn: some hundred microseconds to a millisecond. */
 const unitsPerLook = 700;
+/** What goes from unit to unit takes milliseconds for more of them as long as it is not compiled. */
+const unitsPerShortPiece = unitsPerPiece / 8;
 const searchedMax = 4_096;
 
 /** @param between stands between what was made of two pieces, unless one is empty */
@@ -29,6 +31,43 @@ export function* spelledInTurns(
     if (meter.isSpent(unitsPerLook)) yield;
   }
   return spelled;
+}
+
+/**
+ * A text in another letter case. Only the lower case of a capital sigma depends on what is around it, as far as letters, digits or spaces:
+ * a text with one is cut between two of those, any other one between any two characters.
+ */
+export function* casedInTurns(
+  text: string,
+  change: (piece: string) => string,
+  meter: WorkMeter,
+): PausingWork<string> {
+  const isCutAt = text.includes(capitalSigma) ? isBetweenPlain : isBetweenCharacters;
+  let cased = '';
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(text.length, from + unitsPerPiece);
+    while (to < text.length && !isCutAt(text, to)) to += 1;
+    cased += change(text.slice(from, to));
+    from = to;
+    if (meter.isSpent(unitsPerLook)) yield;
+  }
+  return cased;
+}
+
+const capitalSigma = '\u03a3';
+/** Of these none is skipped when the letter next to a sigma is looked for. */
+const plainUnit = /^[\p{Ll}\p{Lu}\p{Lo}\p{Nd}\p{Zs}\p{Cc}]$/u;
+
+function isBetweenPlain(text: string, at: number): boolean {
+  return isPlain(text.charAt(at - 1)) && isPlain(text.charAt(at));
+}
+
+function isPlain(unit: string): boolean {
+  return unit !== capitalSigma && plainUnit.test(unit);
+}
+
+function isBetweenCharacters(text: string, at: number): boolean {
+  return (text.charCodeAt(at) & 0xfc00) !== 0xdc00;
 }
 
 /** Where white space begins after some 64 K units; without any near, where it does next. */
@@ -60,14 +99,14 @@ export function* replacedInTurns(
     requireBytes(replaced.length + piece.length, context);
     replaced += piece;
     start = end;
-    if (meter.isSpent(unitsPerLook + (to.length >>> 8))) yield;
+    if (meter.isSpent(unitsPerLook / 8 + (to.length >>> 8))) yield;
   }
   return replaced;
 }
 
 /** The end of a piece that cuts through no occurrence which a search from the start of the piece would find. */
 function endOfLiteral(text: string, sought: string, start: number): number {
-  const aim = start + unitsPerPiece;
+  const aim = start + unitsPerShortPiece;
   if (aim + sought.length >= text.length) return text.length;
   if (sought.length === 1) return aim;
   // Occurrences that overlap are found from the left, so those before the cut are gone through.

@@ -17,7 +17,7 @@ import { capitalizeAll } from '../namespaced/text-case.ts';
 import { TextWriter } from './text-writer.ts';
 import { boundedText, requireBytes, requireElements } from '../number/bounds.ts';
 import { ANY_NUMBER, type ArgumentCount, methodInTurns } from '../define.ts';
-import { replacedInTurns, spelledInTurns, splitInTurns } from './text-turns.ts';
+import { casedInTurns, replacedInTurns, spelledInTurns, splitInTurns } from './text-turns.ts';
 import { largeText } from '../../evaluate/turns/large.ts';
 import { textInTurns } from '#core/text/text-in-turns.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
@@ -52,8 +52,8 @@ export const textMethods: readonly ScalarFunction[] = [
     return text.endsWith(end) ? text.slice(0, text.length - end.length) : text;
   }),
   spelling('capitalize()', (text) => capitalizeAll(text.toLowerCase())),
-  spelling('toLowerCase()', (text) => text.toLowerCase()),
-  spelling('toUpperCase()', (text) => text.toUpperCase()),
+  spelling('toLowerCase()', (text) => text.toLowerCase(), casedInTurns),
+  spelling('toUpperCase()', (text) => text.toUpperCase(), casedInTurns),
   textMethod('trim()', [0, 0], (text) => text.trim()),
   textMethod('charAt(i)', [1, 1], (text, args) => {
     return characterAt(text, integerArgument(args[1], 'charAt()'));
@@ -114,9 +114,13 @@ export const textMethods: readonly ScalarFunction[] = [
   ),
 ];
 
-function spelling(syntax: string, spell: (text: string) => string): ScalarFunction {
+function spelling(
+  syntax: string,
+  spell: (text: string) => string,
+  turns: typeof casedInTurns = spelledInTurns,
+): ScalarFunction {
   return textMethod(syntax, [0, 0], spell, (text, _args, _context, meter) =>
-    spelledInTurns(text, spell, meter),
+    turns(text, spell, meter),
   );
 }
 

@@ -15,7 +15,7 @@ import {
   volatileScalar,
 } from '../define.ts';
 import { printf } from '../text/printf.ts';
-import { spelledInTurns } from '../text/text-turns.ts';
+import { casedInTurns } from '../text/text-turns.ts';
 
 /** The function of that name runs conditions of the statement's language; nothing is made into JavaScript. */
 const evalName = 'eval';
@@ -50,8 +50,8 @@ export const conditionalFunctions: readonly ScalarFunction[] = [
       return compareFolded(a, b);
     }),
     function* ([first, second], _context, meter) {
-      const a = typeof first === 'string' ? yield* spelledInTurns(first, foldCase, meter) : null;
-      const b = typeof second === 'string' ? yield* spelledInTurns(second, foldCase, meter) : null;
+      const a = typeof first === 'string' ? yield* casedInTurns(first, foldCase, meter) : null;
+      const b = typeof second === 'string' ? yield* casedInTurns(second, foldCase, meter) : null;
       return compareFolded(a, b);
     },
   ),

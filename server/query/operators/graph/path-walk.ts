@@ -7,6 +7,7 @@ import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import type { WalkedEdge } from '../../algebra/plan.ts';
 import type { Predicate } from '../../evaluate/evaluator.ts';
+import { doneWork } from '../../evaluate/turns/done-work.ts';
 import type { HeldMemory } from '../hold/held-memory.ts';
 import { NeighbourCursor, type ResolvedMove } from './neighbour-cursor.ts';
 import type { ExecutionContext } from '../operator.ts';
@@ -237,7 +238,10 @@ export class PathWalk {
         if (rid !== undefined) path.push(new Link(rid));
       }
     }
-    if (path.length >= countedLength) madeBytes.total += bytesPerElement * path.length;
+    if (path.length >= countedLength) {
+      madeBytes.total += bytesPerElement * path.length;
+      doneWork.units += path.length;
+    }
     return this.#options.isReversed ? path.reverse() : path;
   }
 
