@@ -3,6 +3,7 @@ import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.t
 import type { Value } from '#core/value/value.ts';
 import type { Block } from './format/block.ts';
 import type { BlockWindow } from './read/block-window.ts';
+import type { ListWindow } from './read/list-memory.ts';
 import type { SortedEntries } from './bulk/gathered-entries.ts';
 import type { BulkWriter } from './bulk/writer.ts';
 import type { BuildWatch } from './commit/index-builds.ts';
@@ -133,8 +134,16 @@ export interface StorageSnapshot extends Disposable {
   recordCount(bucket: BucketId): number;
   /** Sum modulo 2^64 of `hashRow` of all live rows, kept with every change; O(1). */
   contentHash(bucket: BucketId): Readonly<HashHalves>;
-  /** Edges of one vertex, direction and concrete edge type; a shared empty list when there are none. Cached. */
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
+  /**
+   * Edges of one vertex, direction and concrete edge type; a shared empty list when there are none. Cached.
+   * @param passing where a list may lie that the cache does not let in, until the next one is read there
+   */
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList;
   /** O(1). */
   degree(vertex: Rid, direction: Direction, edgeType: TypeId): number;
   /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Block } from '#storage/format/block.ts';
 import { BlockWindow } from '#storage/read/block-window.ts';
-import { ListMemory } from '#storage/read/list-memory.ts';
+import { ListMemory, ListWindow } from '#storage/read/list-memory.ts';
 import {
   Log,
   openEngine,
@@ -72,6 +72,23 @@ test('edges that several lists keep in one piece of memory stay apart', () => {
     assert.ok(edges.every((edge) => edge === number));
     assert.ok(vertices.every((vertex) => vertex === -number));
   }
+});
+
+test('lists of a walk take the place of the one before, however their lengths change', () => {
+  const window = new ListWindow();
+  const taken = [3, 500, 20, 4096, 1].map((count) => window.take(count));
+  assert.deepEqual(
+    taken.map(({ edges, vertices }) => [edges.length, vertices.length]),
+    [3, 500, 20, 4096, 1].map((count) => [count, count]),
+  );
+  const buffers = taken.map(({ edges }) => edges.buffer);
+  assert.equal(buffers[2], buffers[1]);
+  assert.equal(buffers[4], buffers[3]);
+  const { edges, vertices } = window.take(5);
+  edges.fill(1);
+  vertices.fill(2);
+  assert.deepEqual([...edges, ...vertices], [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
+  assert.notEqual(window.take(4097).edges.buffer, buffers[4], 'a long one has memory of its own');
 });
 
 function textOf(position: number): string {

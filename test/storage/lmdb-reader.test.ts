@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { makeRid, type Rid } from '#core/value/rid.ts';
 import { LmdbReader } from '#storage/lmdb-reader.ts';
+import { ListWindow } from '#storage/read/list-memory.ts';
 import type { RowOperation } from '#storage/format/row-operations.ts';
 import type { LmdbEngine } from '#storage/lmdb-engine.ts';
 import {
@@ -51,6 +52,29 @@ function knows(from: Rid, to: Rid, number: number): RowOperation {
   const rid = makeRid(knowsBucket, number);
   return { op: 'add-edge', rid, type: knowsType, from, to, both: true };
 }
+
+test('lists that are read once land in the memory of the walk, those that are asked for again stay', async (context) => {
+  const { engine, reader, log } = opened(context);
+  await log.commit(
+    ...[1, 2, 3].map((number) => put(engine, person(number), { name: `person ${number}` })),
+    knows(person(1), person(2), 1),
+    knows(person(2), person(3), 2),
+  );
+  await engine.checkpoint();
+  using snapshot = reader.snapshot();
+  const window = new ListWindow();
+  const walked = (from: number) => snapshot.adjacency(person(from), 'out', knowsType, window);
+  const first = walked(1);
+  assert.deepEqual([...first.vertices], [person(2)]);
+  const second = walked(2);
+  assert.deepEqual([...second.vertices], [person(3)]);
+  assert.equal(second.vertices.buffer, first.vertices.buffer);
+  const again = walked(1);
+  assert.notEqual(again.vertices.buffer, second.vertices.buffer);
+  assert.equal(walked(2).vertices.buffer, again.vertices.buffer, 'both are in the cache by now');
+  assert.equal(walked(1), again);
+  assert.deepEqual([...again.vertices], [person(2)]);
+});
 
 test('a reader shows the newest checkpoint, records and lists that it has cached before too', async (context) => {
   const { engine, reader, log } = opened(context);

@@ -24,6 +24,31 @@ export class ListMemory {
   }
 }
 
+/** Numbers for which a walk keeps memory: those of a list of 4,096 edges. */
+const numbersPerWindow = 8 * 1024;
+const numbersAtFirst = 128;
+
+/**
+ * Memory of one walk for the lists that it reads past the cache: each takes the place of the one before, which is not to be used any
+ * more. New memory for each would be garbage outside the heap, 16 MB for a million edges, which is collected when there are 64.
+ */
+export class ListWindow {
+  #memory: ArrayBuffer | undefined;
+
+  /** As `ListMemory.take`. */
+  take(count: number): { readonly edges: Float64Array; readonly vertices: Float64Array } {
+    const wanted = 2 * count;
+    if (wanted > numbersPerWindow) return arrays(new ArrayBuffer(wanted * 8), 0, count);
+    let length = (this.#memory?.byteLength ?? 0) / 8;
+    if (this.#memory === undefined || length < wanted) {
+      length = Math.max(numbersAtFirst, length);
+      while (length < wanted) length *= 2;
+      this.#memory = new ArrayBuffer(length * 8);
+    }
+    return arrays(this.#memory, 0, count);
+  }
+}
+
 function arrays(
   buffer: ArrayBuffer,
   offset: number,

@@ -13,6 +13,7 @@ import {
 import type { Value } from '#core/value/value.ts';
 import type { Block } from '../format/block.ts';
 import type { BlockWindow } from './block-window.ts';
+import type { ListWindow } from './list-memory.ts';
 import type { AdjacencyList, Direction, EntryCursor, StorageSnapshot } from '../engine.ts';
 import { ChunkedEntryCursor } from './chunked-cursor.ts';
 import { LmdbEntryCursor } from './entry-cursor.ts';
@@ -161,8 +162,13 @@ export class LmdbSnapshot implements StorageSnapshot {
     return new RowRecord(rid, shape, block, row, this.#source.labels, this.#large);
   }
 
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
-    return this.#state.adjacency(this.#reader, vertex, direction, edgeType);
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
+    return this.#state.adjacency(this.#reader, vertex, direction, edgeType, passing);
   }
 
   degree(vertex: Rid, direction: Direction, edgeType: TypeId): number {

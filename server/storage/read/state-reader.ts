@@ -10,7 +10,7 @@ import {
 } from '#core/value/rid.ts';
 import { AdjacencyCache, type CachedList } from './adjacency-cache.ts';
 import { edgesInRuns, type FoundEdges } from './edge-run-lookup.ts';
-import { ListMemory } from './list-memory.ts';
+import { ListMemory, type ListWindow } from './list-memory.ts';
 import {
   chunkDegree,
   chunkEntryCount,
@@ -235,13 +235,25 @@ export class StateReader {
     );
   }
 
-  adjacency(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
+  /** @param passing memory for a list that does not come into the cache; absent: memory of its own */
+  adjacency(
+    reader: PinnedReader,
+    vertex: Rid,
+    direction: Direction,
+    type: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
     const cached = this.lists.get(vertex, direction, type);
     if (cached !== undefined && cached.since <= reader.index) return cached;
-    return this.#loadList(reader, vertex, direction, type);
+    return this.#loadList(reader, { vertex, direction, type }, passing);
   }
 
-  #loadList(reader: PinnedReader, vertex: Rid, direction: Direction, type: TypeId): AdjacencyList {
+  #loadList(
+    reader: PinnedReader,
+    place: ListPlace,
+    passing: ListWindow | undefined,
+  ): AdjacencyList {
+    const { vertex, direction, type } = place;
     const waiting = this.#waitingEdges(reader, vertex, direction, type);
     const isListed = this.#findChunk(reader, vertex, direction, type, 0);
     const { window } = reader;
@@ -249,15 +261,16 @@ export class StateReader {
     const count = listed + (waiting?.edges.length ?? 0);
     if (count === 0) return noEdges;
     const since = this.listsChanged.get(type) ?? this.#listsSince;
-    const { edges, vertices } = this.#numbers.take(count);
+    const isKept = since <= reader.index && this.lists.admits(vertex, direction, type);
+    const memory = isKept || passing === undefined ? this.#numbers : passing;
+    const { edges, vertices } = memory.take(count);
     if (waiting !== undefined) {
       edges.set(waiting.edges, listed);
       vertices.set(waiting.vertices, listed);
     }
-    if (listed > 0)
-      this.#readChunks(reader, { vertex, direction, type }, { listed, edges, vertices });
+    if (listed > 0) this.#readChunks(reader, place, { listed, edges, vertices });
     const list: CachedList = { count, edges, vertices, since };
-    if (since <= reader.index && this.lists.admits(vertex, direction, type)) {
+    if (isKept) {
       this.lists.put(vertex, direction, type, list);
       this.blocks.trim();
     }

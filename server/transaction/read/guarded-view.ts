@@ -2,6 +2,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { ListWindow } from '#storage/read/list-memory.ts';
 import { checkedReader, withScan } from './checked-cursor.ts';
 import { holdingBucket } from './holding-bucket.ts';
 import type { CreatedRecords, IndexReader, ReadView, RecordCursor } from './read-view.ts';
@@ -84,8 +85,13 @@ export class GuardedView implements ReadView {
     this.#require(bucket);
   }
 
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
-    const list = this.#inner.adjacency(vertex, direction, edgeType);
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
+    const list = this.#inner.adjacency(vertex, direction, edgeType, passing);
     if (list.count > 0) this.#requireStep(vertex, edgeType);
     return list;
   }

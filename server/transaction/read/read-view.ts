@@ -4,6 +4,7 @@ import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.t
 import type { Value } from '#core/value/value.ts';
 import type { EntryReader } from '#index/entry-reader.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { ListWindow } from '#storage/read/list-memory.ts';
 
 /** What a statement reads: one snapshot, with a transaction's own uncommitted writes laid over it. All calls are synchronous. */
 export interface ReadView extends Disposable {
@@ -28,7 +29,13 @@ export interface ReadView extends Disposable {
    * @throws DatabaseError `Forbidden`
    */
   requireRead?(bucket: BucketId): void;
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList;
+  /** @param passing as in `StorageSnapshot` */
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList;
   degree(vertex: Rid, direction: Direction, edgeType: TypeId): number;
   index(id: IndexId): IndexReader;
 }

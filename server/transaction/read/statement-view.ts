@@ -22,6 +22,7 @@ import type {
   StorageSnapshot,
 } from '#storage/engine.ts';
 import { noLargeCells, RowRecord } from '#storage/format/row-record.ts';
+import type { ListWindow } from '#storage/read/list-memory.ts';
 import { vetoed } from '../trigger/trigger-runner.ts';
 import { CreatedInOverlay } from './created-records.ts';
 import { bucketUnder, holdingBucketOf, isShared, seenThrough } from './holding-bucket.ts';
@@ -258,9 +259,14 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
     return this.#sharedDeltas.deltas.get(bucket) ?? 0;
   }
 
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
     if (direction === 'in' && !this.catalog.typeWithId(edgeType).bidirectional) return noEdges;
-    return this.allEdges(vertex, direction, edgeType);
+    return this.allEdges(vertex, direction, edgeType, passing);
   }
 
   degree(vertex: Rid, direction: Direction, edgeType: TypeId): number {
@@ -270,8 +276,13 @@ export class StatementView implements ReadView, IndexHost, ChangeLog {
   }
 
   /** As `adjacency`, and also the incoming edges of unidirectional types, which a deletion must find. */
-  allEdges(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
-    const stored = this.snapshot.adjacency(vertex, direction, edgeType);
+  allEdges(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
+    const stored = this.snapshot.adjacency(vertex, direction, edgeType, passing);
     if (this.#overlay.isEmpty) return stored;
     const delta = this.#overlay.edgeDelta(vertex, direction, edgeType);
     return delta === undefined ? stored : delta.mergedWith(stored);

@@ -4,6 +4,7 @@ import type { StoredRecord } from '#core/value/record.ts';
 import type { Clock } from '#core/runtime.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { ListWindow } from '#storage/read/list-memory.ts';
 import { checkedReader, withScan } from './checked-cursor.ts';
 import { holdingBucket } from './holding-bucket.ts';
 import type { CreatedRecords, IndexReader, ReadView, RecordCursor } from './read-view.ts';
@@ -110,8 +111,13 @@ export class WatchedView implements ReadView {
     this.#inner.requireRead?.(bucket);
   }
 
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
-    const list = this.#inner.adjacency(vertex, direction, edgeType);
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
+    const list = this.#inner.adjacency(vertex, direction, edgeType, passing);
     const edges = new Float64Array(list.count);
     const vertices = new Float64Array(list.count);
     let count = 0;

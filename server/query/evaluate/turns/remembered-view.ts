@@ -2,6 +2,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { AdjacencyList, Direction, StorageSnapshot } from '#storage/engine.ts';
+import type { ListWindow } from '#storage/read/list-memory.ts';
 import type {
   CreatedRecords,
   IndexReader,
@@ -58,9 +59,14 @@ export class RememberedView implements ReadView {
     return record;
   }
 
-  adjacency(vertex: Rid, direction: Direction, edgeType: TypeId): AdjacencyList {
+  adjacency(
+    vertex: Rid,
+    direction: Direction,
+    edgeType: TypeId,
+    passing?: ListWindow,
+  ): AdjacencyList {
     const moves = this.#known()?.moves;
-    if (moves === undefined) return this.#inner.adjacency(vertex, direction, edgeType);
+    if (moves === undefined) return this.#inner.adjacency(vertex, direction, edgeType, passing);
     const key = `${direction} ${edgeType} ${vertex}`;
     const known = moves.get(key);
     if (known !== undefined) return known as AdjacencyList;

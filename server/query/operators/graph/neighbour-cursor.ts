@@ -3,6 +3,7 @@ import { Link, type StoredRecord } from '#core/value/record.ts';
 import { noRid, type Rid, type TypeId } from '#core/value/rid.ts';
 import { isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { AdjacencyList, Direction } from '#storage/engine.ts';
+import { ListWindow } from '#storage/read/list-memory.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Move } from '../../algebra/plan.ts';
 import type { EdgeTable, TableContent } from './edge-table.ts';
@@ -65,6 +66,7 @@ export class NeighbourCursor {
   readonly #move: ResolvedMove;
   /** Those of the move, when what comes from the vertex itself is left out of them. */
   readonly #listsWithLoops: Lists | undefined;
+  readonly #window = new ListWindow();
   #view: ReadView | undefined;
   #from: Rid = noRid;
   #listNumber = 0;
@@ -320,7 +322,8 @@ export class NeighbourCursor {
       if (move.skipsIncomingLoops && place.direction === 'in') this.#skipLoops(table.neighbours);
       return true;
     }
-    const list = (this.#view as ReadView).adjacency(this.#from, place.direction, place.type);
+    const view = this.#view as ReadView;
+    const list = view.adjacency(this.#from, place.direction, place.type, this.#window);
     this.#take(list, move.kind);
     if (move.skipsIncomingLoops && place.direction === 'in') this.#skipLoops(list.vertices);
     return true;
