@@ -266,14 +266,16 @@ export class StreamedBatchAnswer implements BatchAnswer {
 
 /**
  * What a failure becomes, with what is durable. 503 would promise that nothing was committed, so it is told before the first
- * commit only (limits.md 1); a vertex that an edge names and nobody has is a mistake in the body (house decision 54).
+ * commit only (limits.md 1): when the lead moves in the midst the answer is 500, with what is certain, and it says so when nobody
+ * knows of the chunk that was on its way (ha.md 6.5). A vertex that an edge names and nobody has is a mistake in the body (house
+ * decision 54).
  */
-export function batchRefusal(error: unknown, batch: BatchImport): Refusal {
+export function batchRefusal(error: unknown, batch: Pick<BatchImport, 'counts'>): Refusal {
   const counts = countFields(batch.counts);
   const partialCommit = counts.verticesCreated + counts.edgesCreated > 0;
   const { verticesCreated, edgesCreated, linesRead } = counts;
-  const more = { verticesCreated, edgesCreated, linesRead, partialCommit };
   const refusal = refusalOf(error);
+  const more = { ...refusal.more, verticesCreated, edgesCreated, linesRead, partialCommit };
   if (!(error instanceof DatabaseError)) return { ...refusal, more };
   if (error.code === 'RecordNotFound') {
     const exception = errorSpecs.IllegalArgument.exception;
