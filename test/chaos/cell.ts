@@ -162,9 +162,7 @@ class Cell {
     const made = await this.#cluster.ask(leader, 'POST', 'server', body);
     if (made.status !== 200) throw new Error(JSON.stringify(made.body));
     for (const statement of this.#workload.schema) {
-      let answer = await send(leader, 'sql', statement);
-      // Nothing has happened: a machine that has much to do elects once more.
-      while (answer.status === 503) answer = await send(leader, 'sql', statement);
+      const answer = await untilDecided(() => send(leader, 'sql', statement));
       if (answer.outcome !== 'ok') throw new Error(`${statement}: ${answer.says}`);
     }
   }
@@ -260,7 +258,7 @@ class Cell {
     const rows: Row[] = [];
     let last: Answer | undefined;
     for (const query of this.#workload.finals) {
-      last = await send(server, 'sql', query, {}, linearizable, 'query');
+      last = await untilDecided(() => send(server, 'sql', query, {}, linearizable, 'query'));
       if (last.outcome !== 'ok') return last;
       rows.push(...last.rows);
     }
@@ -301,7 +299,7 @@ class Cell {
       await this.#cluster.ask(leader, 'POST', 'cluster/leader', { peerId: server.id });
       leader = await this.#cluster.leader();
     }
-    const check = await send(server, 'sql', 'CHECK DATABASE');
+    const check = await untilDecided(() => send(server, 'sql', 'CHECK DATABASE'));
     if (leader !== server) this.#problems.push(`${name} does not get the lead`);
     else if (check.outcome !== 'ok')
       this.#problems.push(`CHECK DATABASE of ${name}: ${check.says}`);
@@ -320,6 +318,14 @@ class Cell {
       return errors.slice(0, 5).map((line) => `${name} logged ${line.slice(0, 600)}`);
     });
   }
+}
+
+/** A 503 says that nothing has happened: a machine that has much to do elects once more. */
+async function untilDecided(ask: () => Promise<Answer>): Promise<Answer> {
+  const until = performance.now() + convergesMs;
+  let answer = await ask();
+  while (answer.status === 503 && performance.now() < until) answer = await ask();
+  return answer;
 }
 
 function descriptorsOf({ pid }: LocalServer): number {
