@@ -4,12 +4,18 @@ import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EntryReader } from '#index/entry-reader.ts';
 import { IndexKeys } from '#index/ordered/index-keys.ts';
-import { IndexMemory } from '#index/search-memory.ts';
+import { type BackgroundWork, IndexMemory } from '#index/search-memory.ts';
 import type { EntryCursor } from '#storage/engine.ts';
 import { component, definition } from './fake-catalog.ts';
 
-/** A search index whose entries lie in a sorted array; for searches without storage. */
-export function memoryIndex(index: IndexDefinition): {
+/**
+ * A search index whose entries lie in a sorted array; for searches without storage.
+ * @param background does what is done beside searches; nobody does it without
+ */
+export function memoryIndex(
+  index: IndexDefinition,
+  background?: BackgroundWork,
+): {
   readonly reader: EntryReader;
   put(rid: number, values: Readonly<Record<string, Value>>): void;
 } {
@@ -17,7 +23,7 @@ export function memoryIndex(index: IndexDefinition): {
   let entries: { readonly key: Uint8Array; readonly rid: Rid }[] = [];
   let lsn = 1;
   const records = new Map<number, StoredRecord>();
-  const memory = new IndexMemory(true);
+  const memory = new IndexMemory(true, background);
   let isSorted = true;
   const between = (low: Uint8Array, high: Uint8Array) => {
     if (!isSorted) entries.sort((a, b) => Buffer.compare(a.key, b.key) || a.rid - b.rid);

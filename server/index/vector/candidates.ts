@@ -1,6 +1,7 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { bucketOf, type Rid } from '#core/value/rid.ts';
 import type { CandidateRequest } from './candidate-request.ts';
+import type { CoarseCodes } from './coarse-codes.ts';
 import {
   visitedMax,
   visitedShareMax,
@@ -17,11 +18,11 @@ const slotsPerLook = 1_024;
 /** What so many measured slots count, and so many that were found by their record ids. */
 const unitsPerMeasured = 64;
 const unitsPerFound = 16;
-/** Wanted vectors up to so many, and of so many bytes, are measured one by one without a walk. */
-const measuredMax = 65_536;
+/** Above so many wanted vectors, or so many bytes of them, a walk may be quicker than measuring them, and is tried first ... */
+const measuredMax = 16_384;
 const measuredBytesMax = 32 * 1024 * 1024;
-/** From so many wanted vectors on a walk may be quicker than measuring them, and is tried first. */
-const walkedMin = 16_384;
+/** ... and above so many where codes tell of most that they are too far. */
+const codedMax = 32_768;
 /** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
 const candidatesPerNeighbour: Readonly<Record<Quantization, number>> = {
   NONE: 1,
@@ -37,7 +38,8 @@ const candidatesMore = 2;
  * Which records a search measures. A search among all walks the graph. One among some first finds the slots that it may give. While
  * those are few enough to be measured in a millisecond they all are: that is exact, and no slower than a walk. Above that the graph
  * is walked past all with a beam that meets as many of them as a search among all does. Where it meets few of them, the wanted ones
- * are elsewhere than the query (other clusters, say), no walk is to be trusted, and all are measured (`filtered-walk.ts`).
+ * are elsewhere than the query (other clusters, say), no walk is to be trusted, and all are measured (`filtered-walk.ts`): by codes
+ * beside full vectors, which the first such search has made (`coarse-codes.ts`).
  *
  * @param isOther the memory does not have the vector of the snapshot
  * @returns records whose vectors are to be measured; undefined when the memory forgot everything meanwhile
@@ -79,7 +81,7 @@ function* nearestSlots(
     yield* measureRange({ memory, request, heap, count, from, to: slotCount, accepts }, meter);
     return heap;
   }
-  const walkedFrom = Math.min(walkedMin, measurableCount(memory));
+  const walkedFrom = measuredFirst(memory);
   const givenCount = request.filter?.rids.length ?? 0;
   if (givenCount > walkedFrom) {
     const isFound = yield* walkForFilter(memory, { ...request, beam, count }, isOther, heap, meter);
@@ -90,14 +92,18 @@ function* nearestSlots(
   memory.space.setQuery(request.vector);
   // Once more only where the filter named many records that nobody can give, so that the beam was too narrow.
   const isUntried = request.filter === undefined || wanted.slots.length < givenCount * 0.9;
-  const isWalked = isUntried && wanted.slots.length > walkedFrom;
+  const isMany = wanted.slots.length > walkedFrom;
+  const isWalked = isMany && isUntried;
   const from = isWalked ? walkForSlots(memory, wanted, { beam, count }, isOther, heap) : 0;
+  if (isMany && from === 0) memory.codeInBackground();
   yield* measureListed({ memory, request, heap, count, from, slots: wanted.slots, isOther }, meter);
   return heap;
 }
 
-function measurableCount({ bytesPerVector }: VectorMemory): number {
-  return Math.min(measuredMax, measuredBytesMax / bytesPerVector);
+/** Wanted vectors that are measured one by one without a walk. */
+function measuredFirst({ bytesPerVector, codes }: VectorMemory): number {
+  if (codes === undefined) return Math.min(measuredMax, measuredBytesMax / bytesPerVector);
+  return Math.min(codedMax, measuredBytesMax / codes.bytesPerVector);
 }
 
 /** @returns up to which slot the heap knows the nearest; 0: the walk did not come to an end */
@@ -145,27 +151,55 @@ function* measureRange(
   }
 }
 
-function* measureListed(
-  work: Measuring & { readonly slots: Int32Array; readonly isOther: (rid: Rid) => boolean },
-  meter: WorkMeter,
-): PausingWork<void> {
-  const { memory, request, heap, count, from, isOther } = work;
+interface Listed extends Measuring {
+  readonly slots: Int32Array;
+  readonly isOther: (rid: Rid) => boolean;
+}
+
+/** Codes of all vectors, if there are any, ready for the query. */
+function codesFor(
+  { vector }: CandidateRequest,
+  { codes }: VectorMemory,
+  heap: SlotHeap,
+): CoarseCodes | undefined {
+  codes?.setQuery(vector);
+  if (heap.size > 0) codes?.setLimit(-heap.topKey);
+  return codes;
+}
+
+function* measureListed(work: Listed, meter: WorkMeter): PausingWork<void> {
+  const { memory, request, heap, from } = work;
   const { graph } = memory;
   const slots = from === 0 ? work.slots : work.slots.filter((slot) => slot >= from);
+  let codes = codesFor(request, memory, heap);
   for (let at = 0; at < slots.length; at += slotsPerLook) {
     if (at > 0 && meter.isSpent(unitsPerMeasured)) {
       yield;
       if (memory.graph !== graph) return;
       memory.space.setQuery(request.vector);
+      codes = codesFor(request, memory, heap);
     }
-    const some = slots.subarray(at, at + slotsPerLook);
-    for (let i = 0; i < some.length; i += 1) {
-      const distance = memory.space.distance(some[i] as number);
-      if (heap.size >= count && distance >= -heap.topKey) continue;
-      const slot = some[i] as number;
-      // Asked of the few that come so far, not of all.
-      if (!isOther(memory.rids[slot] as Rid)) heap.offer(distance, slot, count);
-    }
+    measureSome(work, codes, slots.subarray(at, at + slotsPerLook));
+  }
+}
+
+/** A function of its own: loops of work that pauses are slower. */
+function measureSome(
+  { memory, heap, count, isOther }: Listed,
+  codes: CoarseCodes | undefined,
+  slots: Int32Array,
+): void {
+  const { space, rids } = memory;
+  for (let i = 0; i < slots.length; i += 1) {
+    const slot = slots[i] as number;
+    const isFull = heap.size >= count;
+    if (isFull && codes?.isFarther(slot) === true) continue;
+    const distance = space.distance(slot);
+    if (isFull && distance >= -heap.topKey) continue;
+    // Asked of the few that come so far, not of all.
+    if (isOther(rids[slot] as Rid)) continue;
+    heap.offer(distance, slot, count);
+    codes?.setLimit(-heap.topKey);
   }
 }
 
@@ -176,31 +210,64 @@ function* wantedSlots(
   meter: WorkMeter,
 ): PausingWork<WantedSlots> {
   const { graph, slotCount } = memory;
-  const bits = new Uint32Array((slotCount + 31) >>> 5);
   const asked = filter?.rids ?? memory.rids;
   const askedCount = filter === undefined ? slotCount : asked.length;
-  const slots = new Int32Array(Math.min(askedCount, slotCount));
-  let count = 0;
-  let [lastRid, lastSlot] = [-1, -1];
-  for (let i = 0; i < askedCount; i += 1) {
-    if ((i + 1) % slotsPerLook === 0 && meter.isSpent(unitsPerFound)) {
+  const found = new FoundSlots(memory, buckets, Math.min(askedCount, slotCount));
+  for (let at = 0; at < askedCount; at += slotsPerLook) {
+    if (at > 0 && meter.isSpent(unitsPerFound)) {
       yield;
       if (memory.graph !== graph) break;
     }
-    const rid = asked[i] as Rid;
-    // Most slots follow each other as their records do: a look at the place spares one in the table.
-    const guess = filter === undefined ? i : lastSlot + (rid - lastRid);
-    const isThere = guess >= 0 && guess < slotCount && memory.rids[guess] === rid;
-    const slot = isThere ? guess : memory.slotOf(rid);
-    [lastRid, lastSlot] = [rid, slot];
-    if (slot < 0 || slot >= slotCount || rid < 0) continue;
-    const bit = 1 << (slot & 31);
-    if (((bits[slot >>> 5] as number) & bit) !== 0) continue;
-    if (buckets !== undefined && !buckets.has(bucketOf(rid))) continue;
-    bits[slot >>> 5] = (bits[slot >>> 5] as number) | bit;
-    slots[count++] = slot;
+    found.take(asked.subarray(at, Math.min(askedCount, at + slotsPerLook)));
   }
-  return { slots: slots.subarray(0, count), bits };
+  return found;
+}
+
+class FoundSlots implements WantedSlots {
+  readonly bits: Uint32Array;
+  readonly #memory: VectorMemory;
+  readonly #buckets: CandidateRequest['buckets'];
+  readonly #slots: Int32Array;
+  readonly #slotCount: number;
+  #count = 0;
+
+  constructor(memory: VectorMemory, buckets: CandidateRequest['buckets'], countMax: number) {
+    this.#memory = memory;
+    this.#buckets = buckets;
+    this.#slotCount = memory.slotCount;
+    this.bits = new Uint32Array((memory.slotCount + 31) >>> 5);
+    this.#slots = new Int32Array(countMax);
+  }
+
+  get slots(): Int32Array {
+    return this.#slots.subarray(0, this.#count);
+  }
+
+  take(asked: Float64Array): void {
+    const { rids } = this.#memory;
+    const { bits } = this;
+    const slots = this.#slots;
+    const slotCount = this.#slotCount;
+    let count = this.#count;
+    let [lastRid, lastSlot] = [-1, -1];
+    for (let i = 0; i < asked.length; i += 1) {
+      const rid = asked[i] as Rid;
+      // Most slots follow each other as their records do: a look at the place spares one in the table.
+      const guess = lastSlot + (rid - lastRid);
+      const isThere = guess >= 0 && guess < slotCount && rids[guess] === rid;
+      const slot = isThere ? guess : this.#memory.slotOf(rid);
+      lastRid = rid;
+      lastSlot = slot;
+      if (slot < 0 || slot >= slotCount || rid < 0) continue;
+      const word = bits[slot >>> 5] as number;
+      const bit = 1 << (slot & 31);
+      if ((word & bit) !== 0) continue;
+      if (this.#buckets !== undefined && !this.#buckets.has(bucketOf(rid))) continue;
+      bits[slot >>> 5] = word | bit;
+      slots[count++] = slot;
+    }
+    this.#count = count;
+  }
 }
 
 function candidateCount({ space, settings }: VectorMemory, k: number): number {

@@ -2,6 +2,7 @@ import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import type { LogIndex, Rid } from '#core/value/rid.ts';
 import type { EntryReader } from '../entry-reader.ts';
 import type { BackgroundWork, ChangeListener } from '../search-memory.ts';
+import { CoarseCodes } from './coarse-codes.ts';
 import { graphOptions, listWidth, VectorGraph } from './graph.ts';
 import { graphLinker, type LinkJob } from './graph-linker.ts';
 import { SlotBlock, type SlotForm } from './slot-block.ts';
@@ -23,6 +24,8 @@ export const graphWorthMin = 2_000;
 const goneShareMax = 0.3;
 /** From so many slots on they are linked by a thread, fewer in turns of the event loop. */
 const threadWorthMin = 4_000;
+/** Numbers of vectors of which codes are made in one turn. */
+const codedPerTurn = 65_536;
 /** Slots linked in one turn. */
 const linksPerTurn = 4;
 /** Spaces that learn do so again when there are so many times the vectors. */
@@ -51,7 +54,10 @@ export class VectorMemory implements ChangeListener {
   /** How often everything was forgotten. */
   lives = 0;
   readonly #slots = new SlotTable();
+  /** Of full vectors, since a search had to go through many. */
+  #codes: CoarseCodes | undefined;
   readonly #background: BackgroundWork;
+  readonly #mayTake: (bytes: number) => boolean;
   #lsn: LogIndex = 0 as LogIndex;
   #state: 'absent' | 'loading' | 'ready' = 'absent';
   /** Told and not taken over yet, in order of versions. */
@@ -66,9 +72,15 @@ export class VectorMemory implements ChangeListener {
   #job: LinkJob | undefined;
   #scratch: Float32Array;
 
-  constructor(settings: VectorSettings, background: BackgroundWork) {
+  /** @param mayTake whether so many bytes more are within the budget */
+  constructor(
+    settings: VectorSettings,
+    background: BackgroundWork,
+    mayTake: (bytes: number) => boolean,
+  ) {
     this.settings = settings;
     this.#background = background;
+    this.#mayTake = mayTake;
     this.#form = { ...vectorForm(settings), width: listWidth(graphOptions(settings)) };
     this.#block = new SlotBlock(this.#form);
     this.space = newSpace(this.#block, settings);
@@ -83,7 +95,7 @@ export class VectorMemory implements ChangeListener {
 
   get bytes(): number {
     const ids = this.rids.byteLength + this.#slots.bytes;
-    return ids + this.#block.byteLength + this.graph.bytes;
+    return ids + this.#block.byteLength + this.graph.bytes + (this.#codes?.bytes ?? 0);
   }
 
   get facts(): Readonly<Record<string, number>> {
@@ -92,10 +104,10 @@ export class VectorMemory implements ChangeListener {
   }
 
   /** Whether there is room for so many vectors, with some to come. */
-  #mayHold(count: number, { memory }: EntryReader): boolean {
+  #mayHold(count: number): boolean {
     const wanted = Math.ceil(count * roomShare) + 16;
     const bytes = wanted * (this.#block.slotBytes + ridBytes) + this.#form.commonBytes;
-    return wanted <= SlotBlock.slotsMax(this.#form) && memory.mayTake(bytes);
+    return wanted <= SlotBlock.slotsMax(this.#form) && this.#mayTake(bytes);
   }
 
   /** -1: the record has none. */
@@ -125,7 +137,7 @@ export class VectorMemory implements ChangeListener {
     if (this.#state === 'absent') {
       if (reader.memory.newest > reader.lsn || !reader.memory.isTold) return undefined;
       // Above the budget vectors are read from their records: slow, and right.
-      if (!this.#mayHold(reader.storedCount, reader)) return undefined;
+      if (!this.#mayHold(reader.storedCount)) return undefined;
       yield* this.#load(reader, meter);
     }
     if (reader.lsn >= this.#lsn) yield* this.#takeOver(reader, meter);
@@ -247,6 +259,39 @@ export class VectorMemory implements ChangeListener {
     this.rids[slot] = rid;
     this.#slots.add(rid, slot, this.rids);
     this.slotCount = slot + 1;
+    if (this.#codes?.count === slot) this.#codes.add(this.#scratch);
+  }
+
+  /** Codes of all slots, as soon as they are made. */
+  get codes(): CoarseCodes | undefined {
+    return this.#codes?.count === this.slotCount ? this.#codes : undefined;
+  }
+
+  /** Searches through many full vectors become quicker, if there is room for codes beside them. */
+  codeInBackground(): void {
+    if (!this.space.isExact || this.#codes !== undefined) return;
+    if (!this.#mayTake(CoarseCodes.bytesFor(this.slotCount, this.settings))) return;
+    const codes = new CoarseCodes(this.settings);
+    this.#codes = codes;
+    this.#background(
+      () => this.#code(codes),
+      () => {
+        if (this.#codes === codes && this.codes === undefined) this.#codes = undefined;
+      },
+    );
+  }
+
+  *#code(codes: CoarseCodes): Generator<undefined, void, undefined> {
+    const perTurn = Math.ceil(codedPerTurn / this.settings.dimensions);
+    while (this.#codes === codes && codes.count < this.slotCount) {
+      const end = Math.min(this.slotCount, codes.count + perTurn);
+      while (codes.count < end) {
+        const vector = this.space.vectorAt(codes.count);
+        if (vector === undefined) return;
+        codes.add(vector);
+      }
+      yield;
+    }
   }
 
   /** The graph takes in what it does not have yet, a little in each turn. */
@@ -326,6 +371,7 @@ export class VectorMemory implements ChangeListener {
   /** A new block without vectors, with room for some. */
   #begin(count: number): void {
     this.#stopLinking();
+    this.#codes = undefined;
     this.#block = new SlotBlock(this.#form);
     this.space = newSpace(this.#block, this.settings);
     this.graph = new VectorGraph(this.#block, this.space, graphOptions(this.settings));

@@ -14,7 +14,10 @@ export interface Neighbour {
 
 export function memoryOf(reader: EntryReader): VectorMemory {
   const { memory } = reader;
-  return memory.state(() => new VectorMemory(vectorSettings(reader.definition), memory.background));
+  const mayTake = (bytes: number) => memory.mayTake(bytes);
+  return memory.state(
+    () => new VectorMemory(vectorSettings(reader.definition), memory.background, mayTake),
+  );
 }
 
 /**
