@@ -10,7 +10,9 @@ import {
   madeOnce,
   mapLong,
   mapLongOver,
+  PAUSED,
   stepped,
+  Stretches,
 } from '#core/replayed-loops.ts';
 
 type Tree = number | readonly Tree[];
@@ -91,6 +93,22 @@ test('between two pauses a bounded number of items is made, and each once', () =
   }
   assert.equal(seen.leaves, 50_000);
   assert.ok(pauses >= 45, `${pauses} pauses`);
+});
+
+test('the first pauses of each piece of work come sooner', () => {
+  const stretches = new Stretches();
+  for (let piece = 0; piece < 2; piece += 1) {
+    let made = 0;
+    const items = Array.from({ length: 3_000 });
+    const lengths: number[] = [];
+    const work = (): unknown =>
+      mapLong(items, () => {
+        made += 1;
+      });
+    for (let before = 0; stretches.attempt(work) === PAUSED; before = made)
+      lengths.push(made - before);
+    assert.deepEqual(lengths, [125, 250, 500, 1_000, 1_000]);
+  }
 });
 
 test('what is gone through again leaves room for something new', () => {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
+import { isMainThread } from 'node:worker_threads';
 import { HeldBy } from './held-by.ts';
 
 /*
@@ -96,10 +97,10 @@ async function told(): Promise<string> {
   return `${answer}\n`;
 }
 
-createServer((socket) => {
+const server = createServer((socket) => {
   socket.setNoDelay(true);
   socket.on('error', () => socket.destroy());
   socket.on('data', () => void told().then((line) => socket.write(line)));
-})
-  .listen(Number(process.env['STALL_PORT']), '127.0.0.1')
-  .unref();
+});
+// Threads of the server load this file, too, and may do so as long as they like.
+if (isMainThread) server.listen(Number(process.env['STALL_PORT']), '127.0.0.1').unref();

@@ -2,9 +2,7 @@ import type { Effect } from '#core/effects.ts';
 import { isReadOnly, readOnly } from '#core/effects.ts';
 import type { Access } from '#core/principal.ts';
 import type { Warning } from '#core/warnings.ts';
-import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
-import { constantOperations } from '#query/algebra/constant-operations.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { slotsOfOutput } from '#query/algebra/walk.ts';
 import {
@@ -21,12 +19,7 @@ import type { Measurements } from '#query/profile.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ResultShape } from '../session.ts';
 import type { StatementContext } from './context.ts';
-
-/** What the planner saw of the sizes of things, to notice when they have changed a lot. */
-export interface PlannedSizes {
-  /** True when decisions taken from these sizes may be wrong in the state that `view` shows. */
-  areStale(view: ReadView): boolean;
-}
+import type { PlanFacts, PlannedSizes } from './plan-facts.ts';
 
 /** A lowered plan with the context it runs in; one execution at a time. */
 export interface PlanInstance {
@@ -39,38 +32,8 @@ export interface PlanInstance {
 const idleInstancesMax = 4;
 const executionsPerLook = 64;
 
-function isPurePlan(plan: LogicalPlan): boolean {
-  if (plan.op !== 'Project' || plan.input.op !== 'Argument') return false;
-  let isPure = true;
-  walkPlan(plan, {
-    plan() {},
-    expression(part) {
-      if (part.op !== 'Slot' && !constantOperations.has(part.op)) isPure = false;
-    },
-  });
-  return isPure;
-}
-
 /** The user may open the database, no more. */
 const databaseAccess: readonly Access[] = [{ effects: readOnly, types: [] }];
-
-interface PlanTraits {
-  readonly commitsBatches: boolean;
-  readonly commitsPieces: boolean;
-  readonly setsLabels: boolean;
-}
-
-function traitsOf(plan: LogicalPlan): PlanTraits {
-  const traits = { commitsBatches: false, commitsPieces: false, setsLabels: false };
-  walkPlan(plan, {
-    plan(node) {
-      if (node.op === 'Apply' && node.transactions !== undefined) traits.commitsBatches = true;
-      else if (node.op === 'CommitEvery') traits.commitsPieces = true;
-      else if (node.op === 'SetLabels') traits.setsLabels = true;
-    },
-  });
-  return traits;
-}
 
 /** A statement text in the form in which it is kept: authorized and started in a few lookups. */
 export class CompiledStatement {
@@ -119,16 +82,15 @@ export class CompiledStatement {
     describe: () => () => PlanInstance;
     estimates: (view: ReadView) => (plan: LogicalPlan) => Estimate;
     typesMade: readonly MissingType[];
-    sizes: PlannedSizes;
-    warnings?: readonly Warning[] | undefined;
+    facts: PlanFacts;
   }) {
-    const { program } = options;
+    const { program, facts } = options;
     this.program = program;
     this.catalogVersion = options.catalogVersion;
     // The plan of a statement shows nothing of the records (security.md 4.3).
     this.accesses = program.inspect === 'explain' ? databaseAccess : options.accesses;
     this.isReadOnly = isReadOnly(options.effects);
-    const { commitsBatches, commitsPieces, setsLabels } = traitsOf(program.plan);
+    const { commitsBatches, commitsPieces, setsLabels } = facts;
     this.commitsInBatches = program.dialect === 'cypher' && commitsBatches;
     this.changesSchema =
       options.effects.has('schema') ||
@@ -136,13 +98,13 @@ export class CompiledStatement {
       options.effects.has('repair') ||
       (!this.isReadOnly && (this.commitsInBatches || commitsPieces));
     this.maySetLabels = !this.isReadOnly && setsLabels;
-    this.isPure = isPurePlan(program.plan);
+    this.isPure = facts.isPure;
     this.#instantiate = options.instantiate;
     this.#describe = options.describe;
     this.#estimates = options.estimates;
     this.#typesMade = options.typesMade;
-    this.#sizes = options.sizes;
-    this.warnings = options.warnings;
+    this.#sizes = facts.sizes;
+    this.warnings = facts.warnings;
     this.readNames = [...(program.readParameters?.keys() ?? [])];
     const { output } = program;
     this.shape =

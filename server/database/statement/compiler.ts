@@ -1,4 +1,3 @@
-import type { BucketId, TypeId } from '#core/value/rid.ts';
 import { type Effect, isReadOnly } from '#core/effects.ts';
 import { assert } from '#core/assert.ts';
 import { DatabaseError } from '#core/errors.ts';
@@ -11,7 +10,6 @@ import {
   effectsInSteps,
   type WritingNames,
 } from '#query/algebra/effects.ts';
-import { walkPlan } from '#query/algebra/plan-walk.ts';
 import type { CommandsProgram, RecordContext, RecordStep } from '#query/algebra/commands.ts';
 import type { MissingType } from '#query/algebra/missing-type.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
@@ -35,13 +33,13 @@ import { completed, type CompileSteps } from './compile-steps.ts';
 import { commandsOf, CompiledCommands } from '../key-value/compiled-commands.ts';
 import { CompiledOperation } from './compiled-operation.ts';
 import { CompiledScript, type NameValues } from '../script/compiled-script.ts';
-import { CompiledStatement, type PlannedSizes } from './compiled-statement.ts';
+import { CompiledStatement } from './compiled-statement.ts';
 import { withTypes } from './missing-types.ts';
 import { PlanCache } from './plan-cache.ts';
+import { factsOfPlan } from './plan-facts.ts';
 import type { Statement } from '../session.ts';
 import { rowCapVariable, type StatementContext } from './context.ts';
 import type { StatementLimits } from '../bounds/statement-limits.ts';
-import { warningsOfPlan } from './statement-warnings.ts';
 import { sourcedProgram } from '../views/row-source.ts';
 
 /** What the analysis of a part of a script looks at. */
@@ -408,9 +406,7 @@ export class StatementCompiler {
     const makeOperators = yield* this.#planner.lower(optimized, catalog);
     const makeContext = () => this.#makeContext(optimized.slotCount);
     yield;
-    const sizes = sizesSeen(optimized.plan, view, catalog);
-    yield;
-    const warnings = planned.types.length > 0 ? undefined : warningsOfPlan(optimized, view);
+    const facts = yield* factsOfPlan(optimized, view, catalog);
     yield;
     return new CompiledStatement({
       program: optimized,
@@ -425,8 +421,7 @@ export class StatementCompiler {
       },
       estimates: (now) => this.#planner.estimates(now, catalog),
       typesMade: planned.types,
-      sizes,
-      warnings,
+      facts,
     });
   }
 
@@ -520,33 +515,6 @@ function withRowCap(program: QueryProgram): QueryProgram {
     count: { op: 'Variable', name: rowCapVariable },
   };
   return { ...program, plan };
-}
-
-/** The record counts that a plan was made for. */
-function sizesSeen(plan: LogicalPlan, view: ReadView, catalog: Catalog): PlannedSizes {
-  const buckets = new Set<BucketId>();
-  const addTypes = (types: readonly TypeId[]): void => {
-    for (const type of types) {
-      for (const bucket of catalog.typeWithId(type).buckets) buckets.add(bucket);
-    }
-  };
-  walkPlan(plan, {
-    plan(node) {
-      if (node.op === 'TypeScan' || node.op === 'IndexSearch') addTypes(node.types);
-    },
-  });
-  const counted = [...buckets].slice(0, 64);
-  const seen = counted.map((bucket) => view.recordCount(bucket));
-  return {
-    areStale: (now) =>
-      counted.some((bucket, at) => hasMovedALot(seen[at] ?? 0, now.recordCount(bucket))),
-  };
-}
-
-/** Small types grow fast and cost little: a factor alone would plan again and again. */
-function hasMovedALot(before: number, now: number): boolean {
-  const few = Math.min(before, now);
-  return Math.max(before, now) > few * 4 + 1000;
 }
 
 /**

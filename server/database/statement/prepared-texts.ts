@@ -53,33 +53,40 @@ export async function preparedIn(
   return { [Symbol.dispose]: compiler.keepForNow(statement, compiled) };
 }
 
-/** Ends at a place to pause: the statement begins to run in a turn of its own. */
 function* stepsToRun(
   steps: CompileSteps<Compiled>,
   { threads, view }: { readonly threads?: DatabaseThreads | undefined; readonly view: ReadView },
 ): CompileSteps<Compiled> {
   const compiled = yield* steps;
-  yield;
   if (threads !== undefined && compiled.kind === 'statement' && compiled.isReadOnly) {
-    yield* threads.judgeInSteps(compiled, view);
     yield;
+    yield* threads.judgeInSteps(compiled, view);
   }
   return compiled;
 }
 
-/** All steps, giving the others a turn now and then. @throws DatabaseError `Cancelled` when the client leaves meanwhile */
-export function completedInTurns<T>(
+/**
+ * All steps, giving the others a turn now and then: after them, too, so that what was made runs in a turn of its own.
+ * @throws DatabaseError `Cancelled` when the client leaves meanwhile
+ */
+export async function completedInTurns<T>(
   steps: CompileSteps<T>,
   { clock, timers }: Pick<Runtime, 'clock' | 'timers'>,
   { signal }: Pick<RunOptions, 'signal'>,
 ): Promise<T> {
   let startedMs = clock.monotonicMs();
-  return completedWithPauses(steps, async () => {
-    if (clock.monotonicMs() - startedMs < sliceMs) return;
+  let isLong = false;
+  const giveTurn = async (): Promise<void> => {
+    isLong = true;
     await timers.yield();
     startedMs = clock.monotonicMs();
     if (signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
+  };
+  const made = await completedWithPauses(steps, async () => {
+    if (clock.monotonicMs() - startedMs >= sliceMs) await giveTurn();
   });
+  if (isLong) await giveTurn();
+  return made;
 }
 
 const nothingToRelease: Disposable = { [Symbol.dispose](): void {} };

@@ -5,7 +5,6 @@ import { errorPositionAt } from '#language/text-cursor.ts';
 import { constantOperations } from '#query/algebra/constant-operations.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
-import { walkPlan } from '#query/algebra/plan-walk.ts';
 import { conjunctsOf, walkExpression } from '#query/algebra/walk.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { CompiledStatement } from './compiled-statement.ts';
@@ -18,22 +17,31 @@ import type { CompiledStatement } from './compiled-statement.ts';
 /** Fewer records are read in less time than most indexes cost their writers. */
 const scannedRecordsMin = 1_000;
 
-/** Of the text and of the plan that was chosen for the state that `view` shows; undefined for none. */
-export function warningsOfPlan(
-  program: QueryProgram,
-  view: ReadView,
-): readonly Warning[] | undefined {
-  const found = [...(program.warnings ?? [])];
-  walkPlan(program.plan, {
-    plan(node) {
-      if (node.op !== 'Filter' || found.length >= warningsMax) return;
-      const scan = scanBelow(node);
-      if (scan === undefined) return;
-      const warning = fullScan(node.predicate, scan, program, view);
-      if (warning !== undefined && !isTold(warning, found)) found.push(warning);
-    },
-  });
-  return found.length === 0 ? undefined : found;
+/** Of the text and of the plan that was chosen for the state that `view` shows: gathered while its filters are shown. */
+export class WarningsFound {
+  readonly #program: QueryProgram;
+  readonly #view: ReadView;
+  readonly #found: Warning[];
+
+  constructor(program: QueryProgram, view: ReadView) {
+    this.#program = program;
+    this.#view = view;
+    this.#found = [...(program.warnings ?? [])];
+  }
+
+  look(filter: Filter): void {
+    const found = this.#found;
+    if (found.length >= warningsMax) return;
+    const scan = scanBelow(filter);
+    if (scan === undefined) return;
+    const warning = fullScan(filter.predicate, scan, this.#program, this.#view);
+    if (warning !== undefined && !isTold(warning, found)) found.push(warning);
+  }
+
+  /** Undefined for none. */
+  all(): readonly Warning[] | undefined {
+    return this.#found.length === 0 ? undefined : this.#found;
+  }
 }
 
 /** Two sub-queries that scan for the same condition are one slip: the text shows the same place for both. */
@@ -72,8 +80,9 @@ function unbound(name: string, offset: number, { source }: QueryProgram): Warnin
 }
 
 type TypeScan = Extract<LogicalPlan, { op: 'TypeScan' }>;
+type Filter = Extract<LogicalPlan, { op: 'Filter' }>;
 
-function scanBelow(filter: Extract<LogicalPlan, { op: 'Filter' }>): TypeScan | undefined {
+function scanBelow(filter: Filter): TypeScan | undefined {
   let { input } = filter;
   while (input.op === 'Filter') ({ input } = input);
   return input.op === 'TypeScan' && input.passedOver === undefined ? input : undefined;

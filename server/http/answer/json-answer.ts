@@ -30,6 +30,7 @@ const turnMs = 5;
 
 /** Rows that are written without looking at the clock. */
 const smallRowsMax = 64;
+const manyColumns = 2048;
 const smallAnswer = { bytes: streamedFromBytes, rows: smallRowsMax };
 
 const userName = Buffer.from('{"user":');
@@ -95,6 +96,7 @@ class JsonAnswer {
     const { complete } = this.#stream;
     const { ceiling } = this.#limit;
     if (!complete || complete.rowCount > smallRowsMax || complete.rowCount > ceiling) return false;
+    if (this.#isWide()) return false;
     const rows = this.#begin();
     if (rows.write(smallAnswer) !== 'end') return false;
     this.#writeEnd(rows.rowCount, rows.isCut);
@@ -113,10 +115,17 @@ class JsonAnswer {
 
   async #sendRows(): Promise<void> {
     this.#requireFew();
+    if (this.#isWide()) await this.#run.exchange.door.runtime.timers.yield();
     let rows = this.#rows ?? this.#begin();
     const isUndecided = this.#isUndecided() && this.#stream.complete === undefined;
     if (!(await this.#writeRows(rows, isUndecided))) rows = await this.#runAgain(rows);
     await this.#finish(rows.rowCount, rows.isCut);
+  }
+
+  /** To begin rows of so many columns takes as long as the statement may work in one turn. */
+  #isWide(): boolean {
+    const { shape } = this.#stream;
+    return shape.kind === 'columns' && shape.names.length >= manyColumns;
   }
 
   /** Rows that are all there: their number is known before the first is written. */

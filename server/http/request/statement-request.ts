@@ -3,6 +3,7 @@ import type { Principal } from '#core/principal.ts';
 import type { ValueMap } from '#core/value/value.ts';
 import type { RunOptions, Statement } from '#database/session.ts';
 import type { PlanSink } from '#database/session.ts';
+import { SliceTimer } from '#transaction/write/slice-timer.ts';
 import type { BodyOf } from './body-fields.ts';
 import {
   optionalBoolean,
@@ -15,7 +16,7 @@ import {
 import type { Connection } from '../connection/connection.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { badRequest } from '../answer/errors.ts';
-import { statementParameters } from './typed-parameters.ts';
+import { parametersInSteps, statementParameters } from './typed-parameters.ts';
 
 /** Layouts of rows (http-api.md 5.3); the last one is ours. */
 export const serializerNames = ['record', 'graph', 'studio', 'studioGraph'] as const;
@@ -69,14 +70,33 @@ export const queryStringFields = {
   serializer: queryFields.serializer,
 };
 
-/** The statement of a request. @throws DatabaseError `IllegalArgument` for a malformed marker */
-export function statementOf(exchange: Exchange, fields: QueryFields): Statement {
-  const depthMax = exchange.door.settings.get(serverHttpMarkerMaxDepth);
-  return {
-    language: fields.language.trim().toLowerCase(),
-    text: fields.command,
-    parameters: statementParameters(fields.params, depthMax),
-  };
+/**
+ * The statement of a request.
+ * @param parameters `fields.params`, where they are decoded already
+ * @throws DatabaseError `IllegalArgument` for a malformed marker
+ */
+export function statementOf(
+  exchange: Exchange,
+  fields: QueryFields,
+  parameters = statementParameters(fields.params, depthMaxOf(exchange)),
+): Statement {
+  return { language: fields.language.trim().toLowerCase(), text: fields.command, parameters };
+}
+
+/** The parameters in the body of a request, giving others a turn now and then. @throws as `statementOf` */
+export async function parametersOfLongBody(exchange: Exchange, body: ValueMap): Promise<ValueMap> {
+  const slices = new SliceTimer(exchange.door.runtime);
+  await slices.pause();
+  const steps = parametersInSteps(body.get('params'), depthMaxOf(exchange));
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (slices.isSpent) await slices.pause();
+  }
+}
+
+function depthMaxOf(exchange: Exchange): number {
+  return exchange.door.settings.get(serverHttpMarkerMaxDepth);
 }
 
 /** The options of a statement. The abort signal is made only when somebody asks for it: short statements never do. */

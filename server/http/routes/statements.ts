@@ -15,6 +15,7 @@ import {
   commandFields,
   fieldsOfGetForm,
   queryFields,
+  parametersOfLongBody,
   statementOf,
   StatementOptions,
 } from '../request/statement-request.ts';
@@ -138,13 +139,16 @@ async function answerLongBody(
   call: Omit<StatementCall, 'body' | 'bytes'> & { readonly bytes: Uint8Array },
 ): Promise<void> {
   const body = await parseLongJsonObject(exchange, call.bytes, jsonRules);
-  await answerStatement(exchange, { ...call, body });
+  const parameters = await parametersOfLongBody(exchange, body);
+  await answerStatement(exchange, { ...call, body, parameters });
 }
 
 const jsonRules = { invalidStatus: 400, mayBeEmpty: false } as const;
 
 interface StatementCall {
   readonly body: ValueMap;
+  /** Those of a long body, decoded. */
+  readonly parameters?: ValueMap;
   /** As received; undefined in the GET form. */
   readonly bytes: Uint8Array | undefined;
   readonly endpoint: Endpoint;
@@ -193,9 +197,9 @@ async function answerByLeader(exchange: Exchange, call: StatementCall): Promise<
  * Whether a command is for the leader: known before it runs, by its text. What cannot be judged here, a type that is not there
  * yet for instance, is.
  */
-function writesElsewhere(exchange: Exchange, { body }: StatementCall): boolean {
+function writesElsewhere(exchange: Exchange, { body, parameters }: StatementCall): boolean {
   const fields = readFields(commandFields, body);
-  const statement = statementOf(exchange, fields);
+  const statement = statementOf(exchange, fields, parameters);
   try {
     return databaseOf(exchange).placeOf?.(statement) !== 'any';
   } catch (error) {
@@ -245,7 +249,7 @@ function prepare(
     exchange,
   );
   const database = databaseOf(exchange);
-  const statement = statementOf(exchange, fields);
+  const statement = statementOf(exchange, fields, call.parameters);
   const { resultSetLimit, readTimeoutMs } = door.authorizer.limitsOf(principal, database.name);
   return {
     exchange,

@@ -2,7 +2,8 @@ import { type PausingWork, toEnd } from '#core/pausing-work.ts';
 import { PAUSED, Stretches } from '#core/replayed-loops.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Slot } from '../algebra/expression.ts';
-import { mapInputs, mapParts, rewriteSubPlans, walkPlan } from '../algebra/plan-walk.ts';
+import { mapInputs, mapParts, rewriteSubPlans } from '../algebra/plan-walk.ts';
+import { walkPlanInSteps } from '../algebra/plan-walk-in-steps.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
 import { freeSlots, slotsReadBy } from '../algebra/slots.ts';
 import { slotsOfOutput } from '../algebra/walk.ts';
@@ -57,7 +58,7 @@ export function* optimizeSteps(
   const required: RequiredSlots = () => new Set(slotsOfOutput(program.output));
   const stretches = new Stretches(made);
   let current = program;
-  let present = contentOf(program.plan);
+  let present = yield* contentOf(program.plan);
   for (const rule of rules) {
     if (disabled.has(rule.name) && !mandatoryRules.has(rule.name)) continue;
     if (rule.needs !== 'any' && !rule.needs.some((op) => present.nodes.has(op))) continue;
@@ -74,7 +75,7 @@ export function* optimizeSteps(
     if (plan === before) continue;
     current = { ...current, plan, slotCount };
     yield;
-    present = contentOf(plan);
+    present = yield* contentOf(plan);
     options.onChange?.(rule.name, current);
   }
   return current;
@@ -85,10 +86,10 @@ interface PlanContent {
   readonly hasSubPlans: boolean;
 }
 
-function contentOf(plan: LogicalPlan): PlanContent {
+function* contentOf(plan: LogicalPlan): PausingWork<PlanContent> {
   const nodes = new Set<PlanOp>();
   let hasSubPlans = false;
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
       nodes.add(node.op);
     },

@@ -2,7 +2,7 @@ import { isReadOnly } from '#core/effects.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import { effectsOfPlanInSteps } from '../algebra/effects.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
-import { expressionsOf, walkPlan } from '../algebra/plan-walk.ts';
+import { expressionsOf } from '../algebra/plan-walk.ts';
 import { walkPlanInSteps } from '../algebra/plan-walk-in-steps.ts';
 import type { LogicalPlan, QueryProgram } from '../algebra/plan.ts';
 import { slotsRead, slotsReadBy } from '../algebra/slots.ts';
@@ -17,15 +17,14 @@ import { callsUserFunction } from '../functions/user-function.ts';
  * are among them when they only keep other steps from walking the same edge.
  */
 export function* bareIdSlots(program: QueryProgram): PausingWork<ReadonlySet<Slot>> {
-  const written = writtenIds(program.plan);
+  const { written, edges } = yield* writtenIds(program.plan);
   if (written.size === 0) return written;
   yield;
   const readsOnly = isReadOnly(yield* effectsOfPlanInSteps(program.plan));
   yield;
   const stepped =
-    readsOnly && !(yield* callsOfUsers(program.plan)) ? endsOfSteps(program.plan) : noSlots;
+    readsOnly && !(yield* callsOfUsers(program.plan)) ? yield* endsOfSteps(program.plan) : noSlots;
   yield;
-  const edges = edgesOfSteps(program.plan);
   const isIdentity = (part: Expression): boolean =>
     takesIdOfSlot(part, edges) || takesPropertyOf(part, stepped);
   const readAsValues = new Set<Slot>(slotsOfOutput(program.output));
@@ -48,33 +47,30 @@ export function* bareIdSlots(program: QueryProgram): PausingWork<ReadonlySet<Slo
   return written;
 }
 
-function writtenIds(plan: LogicalPlan): Set<Slot> {
-  const written = edgesOfSteps(plan);
-  walkPlan(plan, {
-    plan(node) {
-      if (node.op === 'Expand' && !node.into) written.add(node.to);
-      if (node.op === 'IndexSearch' && node.order === undefined) written.add(node.as);
-    },
-  });
-  return written;
-}
-
-/** Slots of the edges that steps walk. */
-function edgesOfSteps(plan: LogicalPlan): Set<Slot> {
+/** Slots of ids that the plan writes, and of them those of the edges that steps walk. */
+function* writtenIds(
+  plan: LogicalPlan,
+): PausingWork<{ readonly written: Set<Slot>; readonly edges: ReadonlySet<Slot> }> {
+  const written = new Set<Slot>();
   const edges = new Set<Slot>();
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
-      if (node.op === 'Expand' && node.edge !== undefined) edges.add(node.edge);
+      if (node.op === 'Expand') {
+        if (!node.into) written.add(node.to);
+        if (node.edge === undefined) return;
+        written.add(node.edge);
+        edges.add(node.edge);
+      } else if (node.op === 'IndexSearch' && node.order === undefined) written.add(node.as);
     },
   });
-  return edges;
+  return { written, edges };
 }
 
 /** Slots that steps write, and nothing else. */
-export function endsOfSteps(plan: LogicalPlan): ReadonlySet<Slot> {
+export function* endsOfSteps(plan: LogicalPlan): PausingWork<ReadonlySet<Slot>> {
   const ends = new Set<Slot>();
   const found = new Set<Slot>();
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
       if (node.op === 'Expand' && !node.into) ends.add(node.to);
       if (node.op === 'IndexSearch') found.add(node.as);

@@ -67,7 +67,7 @@ export function* planInSteps(
   const bareIds = yield* bareIdSlots(program);
   yield;
   const columns = new NeighbourColumns();
-  const ends = bareIds.size > 0 ? endsOfSteps(program.plan) : bareIds;
+  const ends = bareIds.size > 0 ? yield* endsOfSteps(program.plan) : bareIds;
   const shared: Shared = {
     environment,
     bareIds,

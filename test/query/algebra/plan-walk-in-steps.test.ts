@@ -50,14 +50,17 @@ test('a walk in steps visits what a walk visits, in its order, and pauses', () =
   let longest = 0;
   let before = 0;
   let pauses = 0;
+  let first = 0;
   for (const _ of walkPlanInSteps(plan, seen(inSteps))) {
     longest = Math.max(longest, inSteps.length - before);
     before = inSteps.length;
+    if (pauses === 0) first = before;
     pauses += 1;
   }
   const visits = (list: readonly unknown[]) => list.filter((item) => item !== 'sub-plan');
   assert.deepEqual(visits(inSteps), visits(atOnce));
   assert.ok(pauses > 10, `${pauses} pauses`);
+  assert.ok(first < 1_000, `${first} visits before the first pause`);
   assert.ok(longest < 5_000, `${longest} visits without a pause`);
   assert.ok(inSteps.includes('sub-plan'));
 });
