@@ -19,7 +19,7 @@ import type { Measurements } from '#query/profile.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { ResultShape } from '../session.ts';
 import type { StatementContext } from './context.ts';
-import type { PlanFacts, PlannedSizes } from './plan-facts.ts';
+import type { PlanFacts, PlannedSizes } from './planned-facts.ts';
 
 /** A lowered plan with the context it runs in; one execution at a time. */
 export interface PlanInstance {

@@ -1,30 +1,12 @@
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { BucketId } from '#core/value/rid.ts';
-import type { Warning } from '#core/warnings.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { constantOperations } from '#query/algebra/constant-operations.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import { walkPlanInSteps } from '#query/algebra/plan-walk-in-steps.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
+import type { PlanFacts, PlannedSizes } from './planned-facts.ts';
 import { WarningsFound } from './statement-warnings.ts';
-
-/** What one walk over an optimized plan finds out for the statement. */
-export interface PlanFacts {
-  /** The record counts that the plan was made for. */
-  readonly sizes: PlannedSizes;
-  /** Undefined for none. */
-  readonly warnings: readonly Warning[] | undefined;
-  readonly commitsBatches: boolean;
-  readonly commitsPieces: boolean;
-  readonly setsLabels: boolean;
-  /** It looks at nothing but constants, parameters and variables. */
-  readonly isPure: boolean;
-}
-
-export interface PlannedSizes {
-  /** The sizes of things have changed so much that another plan may be the better one. */
-  areStale(now: ReadView): boolean;
-}
 
 const countedBucketsMax = 64;
 
