@@ -36,7 +36,8 @@ test('a long text is compiled in turns again when its types are there', async ()
     };
     const twice = await turnsOf(`CREATE ${nodes}`);
     const once = await turnsOf(`CREATE ${nodes}, (:Made)`);
-    assert.ok(once > 50 && twice > once * 1.3, `${twice} and ${once} turns`);
+    // Compiled at one go, the second time would add a turn or two.
+    assert.ok(once > 50 && twice > once + 20, `${twice} and ${once} turns`);
     assert.deepEqual(await db.run('SELECT count(*) AS n FROM Made'), [{ n: 10_001 }]);
   } finally {
     await db.close();
