@@ -179,8 +179,9 @@ export const cypherTexts: readonly ScalarFunction[] = [
     [1, 2],
     ([of, form]) => text(of).normalize(formOf(form)),
     ([of, form], _context, meter) => {
+      const normalized = text(of);
       const wanted = formOf(form);
-      return spelledInTurns(text(of), (piece) => piece.normalize(wanted), meter);
+      return spelledInTurns(normalized, (piece) => piece.normalize(wanted), meter);
     },
   ),
   nullForNull('isNormalized(text [, form])', [1, 2], ([of, form]) => {
