@@ -132,11 +132,17 @@ async function runAll(scenarios: readonly Scenario[], given: Given): Promise<voi
       `${provider.name} ${provider.context}, image ${image}; operator of ${where} ready after ${seconds.toFixed(1)} s\n`,
     );
     const audit = new RightsAudit();
-    const start = (scenario: Scenario): Promise<void> =>
-      runScenario(scenario, {
+    const start = async (scenario: Scenario): Promise<void> => {
+      const { id, title } = scenario;
+      if (Date.now() / 1000 > e2eSettings.until) {
+        report.note({ id, title, outcome: 'skipped', seconds: 0, remarks: ['no time left'] });
+        return;
+      }
+      await runScenario(scenario, {
         ...{ api, audit, image, home, report, provider, runName },
-        namespace: namespaces.get(scenario.id) as Namespace,
+        namespace: namespaces.get(id) as Namespace,
       });
+    };
     await inTheirTurn(scenarios, start);
     if (scenarios.length > 0) report.note(await auditRights({ api, audit, home }));
   } finally {

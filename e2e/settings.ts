@@ -5,6 +5,8 @@ export interface E2eSettings {
   readonly only: ReadonlySet<string>;
   /** Of the scenarios above level 0 the `number`th of `of` parts; those of level 0 are in every part. */
   readonly part: { readonly number: number; readonly of: number };
+  /** Unix time in seconds; a scenario that has not begun by then is skipped, by name. */
+  readonly until: number;
   readonly parallel: number;
   readonly keep: boolean;
   readonly artifacts: string | undefined;
@@ -41,6 +43,7 @@ export const e2eSettings: E2eSettings = {
   level: Number(env['E2E_LEVEL'] ?? '1'),
   only: wordsOf(env['E2E_ONLY']),
   part: partOf(env['E2E_PART']),
+  until: Number(env['E2E_UNTIL'] ?? 'Infinity'),
   parallel: Number(env['E2E_PARALLEL'] ?? '2'),
   keep: env['E2E_KEEP'] === '1',
   artifacts: env['E2E_ARTIFACTS'],
