@@ -13,12 +13,12 @@ import { Ledger, type LedgerSum, treeOf } from './simulation/ledger.ts';
 // Whole groups in virtual time: real cores and logs, simulated disks and links, faults by the seed (simulation/options.ts). A tick stands
 // for 50 ms. Each seed runs over registers, and again with real databases in place of them (databases/simulation.ts): one in ten over
 // LMDB, the others over its double, unless `--below` says otherwise.
-// Two seeds in a hundred run twice and must give the same events. `--hours` goes on from seed to seed for so long, `--first`
-// stops at the first failure, `--history` keeps what the clients of a failed seed saw. `--ledger` enters what ran into a file, a line for
+// Two seeds in a hundred run twice and must give the same events. `--hours` goes on from seed to seed for so long, at most to the count
+// of `--seeds`; `--first` stops at the first failure, `--history` keeps what the clients of a failed seed saw. `--ledger` enters what ran into a file, a line for
 // every 500 seeds, and tells the sums of it: of all, and of the tree that ran last; without `--from` it goes on where the ledger ends.
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '2000' },
+    seeds: { type: 'string' },
     from: { type: 'string' },
     hours: { type: 'string' },
     first: { type: 'boolean', default: false },
@@ -29,6 +29,8 @@ const { values } = parseArgs({
   },
 });
 const lmdbEvery = 10;
+const hoursMax = Number(values.hours ?? Infinity);
+const seedsMax = Number(values.seeds ?? (values.hours === undefined ? 2000 : Infinity));
 const ledgerEvery = 500;
 
 const ledger = values.ledger === undefined ? undefined : new Ledger(values.ledger);
@@ -42,8 +44,8 @@ let given = 0;
 
 function isOver(): boolean {
   if (values.first && totals.failed.length > 0) return true;
-  if (values.hours !== undefined) return Date.now() - beganMs > Number(values.hours) * 3_600_000;
-  return given >= Number(values.seeds);
+  if (Date.now() - beganMs > hoursMax * 3_600_000) return true;
+  return given >= seedsMax;
 }
 
 function belowOf(seed: number): Below | undefined {
