@@ -1,5 +1,7 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { GroupCall, Rejection } from '../api/observation.ts';
+import { nextPolls } from '../observe/leader-polls.ts';
+import type { LeaderPolls } from '../observe/leader-polls.ts';
 import type { Recall, Remembered } from '../observe/observe-cluster.ts';
 
 const doneMax = 50;
@@ -26,26 +28,34 @@ export class ClusterMemory {
   #hasActed = false;
   #yieldsUntilMs: number | undefined;
 
-  #leader: { readonly mark: string; readonly sinceMs: number } | undefined;
+  #polls: LeaderPolls | undefined;
+  #leaderSinceMs: number | undefined;
   #groupCall: GroupCall | undefined;
   #silentSinceMs: ReadonlyMap<string, number> = new Map();
 
   /** @param nowMs of the monotonic clock */
-  recall([objects, { leader, silent }]: Parameters<Recall>, nowMs: number): Remembered {
+  recall([objects, { leader, lagMax, silent }]: Parameters<Recall>, nowMs: number): Remembered {
     const since = this.#silentSinceMs;
     this.#silentSinceMs = new Map(silent.map((name) => [name, since.get(name) ?? nowMs]));
     const silentForMs = new Map(
       [...this.#silentSinceMs].map(([name, sinceMs]) => [name, nowMs - sinceMs]),
     );
-    if (leader === undefined) this.#leader = undefined;
-    else if (this.#leader?.mark !== leader) this.#leader = { mark: leader, sinceMs: nowMs };
-    const leaderForMs = this.#leader && nowMs - this.#leader.sinceMs;
+    const leaderForMs = this.#notePoll(nextPolls(this.#polls, leader, { lagMax, nowMs }), nowMs);
+    const caughtUpPolls = this.#polls?.caughtUp ?? new Map();
     const settled = new Map<string, string>();
     for (const [key, { hash, version }] of this.#applied) {
       if (objects.get(key)?.metadata.resourceVersion === version) settled.set(key, hash);
     }
     const marks = { done: this.#done, running: this.#running, groupCall: this.#groupCall };
-    return { settled, rejections: this.#rejections, ...marks, leaderForMs, silentForMs };
+    const said = { leaderForMs, caughtUpPolls, silentForMs };
+    return { settled, rejections: this.#rejections, ...marks, ...said };
+  }
+
+  /** @returns for how long the same member has been seen to lead */
+  #notePoll(polls: LeaderPolls | undefined, nowMs: number): number | undefined {
+    if (polls?.mark !== this.#polls?.mark) this.#leaderSinceMs = polls && nowMs;
+    this.#polls = polls;
+    return this.#leaderSinceMs === undefined ? undefined : nowMs - this.#leaderSinceMs;
   }
 
   noteApplied(key: string, hash: string, answer: KubernetesObject): void {

@@ -31,6 +31,8 @@ export interface Observation {
   readonly members: readonly ObservedMember[];
   /** For how long the same member has been seen to lead; undefined: for the first time, or none does. */
   readonly leaderForMs: number | undefined;
+  /** By name in the group, how many polls in a row the same leader, in the same term, has said of a learner that it has caught up. */
+  readonly caughtUpPolls: ReadonlyMap<string, number>;
   /** By name, for how long a member that Kubernetes calls ready has been asked of its group in vain. */
   readonly silentForMs: ReadonlyMap<string, number>;
   readonly claims: readonly Claim[];

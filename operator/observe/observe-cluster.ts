@@ -38,7 +38,9 @@ import type { ClusterReader } from './cluster-reader.ts';
 import type { DatabaseClient } from './database-client.ts';
 import type { MemberPoller } from './member-poller.ts';
 import type { LeaderWatch } from './leader-watch.ts';
-import { leaderMark, readMembers, silentMembers } from './read-members.ts';
+import { leaderWord } from './leader-polls.ts';
+import type { LeaderWord } from './leader-polls.ts';
+import { readMembers, silentMembers } from './read-members.ts';
 
 export interface Observers {
   readonly reader: ClusterReader;
@@ -52,14 +54,23 @@ export interface Observers {
 /** What this process remembers about a Cluster between looks; all of it may be lost at any time. */
 export type Remembered = Pick<
   Observation,
-  'settled' | 'rejections' | 'done' | 'running' | 'groupCall' | 'leaderForMs' | 'silentForMs'
+  | 'settled'
+  | 'rejections'
+  | 'done'
+  | 'running'
+  | 'groupCall'
+  | 'leaderForMs'
+  | 'silentForMs'
+  | 'caughtUpPolls'
 >;
 
 export type Recall = (
   objects: ReadonlyMap<string, KubernetesObject>,
   said: {
-    /** Who leads in which term, as far as anybody says. */
-    readonly leader: string | undefined;
+    /** Of the one that leads, as far as anybody says so. */
+    readonly leader: LeaderWord | undefined;
+    /** Entries that a learner that has caught up may lack. */
+    readonly lagMax: number;
     /** Names of members that are ready and were asked in vain. */
     readonly silent: readonly string[];
   },
@@ -94,7 +105,8 @@ export async function observeCluster(
     operator: facts,
     objects,
     ...recall(objects, {
-      leader: leaderMark(members),
+      leader: leaderWord(members),
+      lagMax: spec?.readiness.maxLag ?? 0,
       silent: silentMembers(observers.databases, question, members),
     }),
     statefulSet,

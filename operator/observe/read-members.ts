@@ -60,14 +60,6 @@ function podOrdinal(cluster: string, { metadata }: Pod): number | undefined {
   return metadata.name === objectNames(cluster).pod(ordinal) ? ordinal : undefined;
 }
 
-/** Who leads in which term, by the highest term that anybody claims; for seeing how long it has been so. */
-export function leaderMark(members: readonly ObservedMember[]): string | undefined {
-  const [leader] = members
-    .filter(({ raft }) => raft?.isLeader)
-    .sort((a, b) => (b.raft?.term ?? 0) - (a.raft?.term ?? 0));
-  return leader && `${leader.peerId}/${leader.raft?.term ?? 0}`;
-}
-
 /** Names of members that serve, as far as Kubernetes knows, and were asked of their group in vain; a password that is refused is an answer. */
 export function silentMembers(
   databases: DatabaseClient,

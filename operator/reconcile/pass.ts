@@ -162,6 +162,7 @@ function factsOf(
     minReadySeconds: spec.update.minReadySeconds,
     tolerateUnhealthy: spec.update.tolerateUnhealthy,
     leaderForMs: seen.leaderForMs,
+    caughtUpPolls: seen.caughtUpPolls,
   };
 }
 

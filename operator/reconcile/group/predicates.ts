@@ -18,6 +18,8 @@ export interface GroupFacts {
   readonly tolerateUnhealthy: number;
   /** For how long the same member has been seen to lead; undefined when it was seen for the first time. */
   readonly leaderForMs: number | undefined;
+  /** How many polls in a row the leader has said of a learner that it has caught up. */
+  readonly caughtUpPolls: ReadonlyMap<string, number>;
 }
 
 /** Allowed, or why not. */
@@ -29,6 +31,8 @@ const allowed: Verdict = { isAllowed: true };
 const denied = (why: string): Verdict => ({ isAllowed: false, why });
 
 export const leaderStableMs = 10_000;
+/** A learner may have caught up at one moment and lag at the next. */
+const caughtUpPollsMin = 2;
 const badLogs = new Set(['FAILED', 'GAVE_UP']);
 
 /** A voter that follows closely, answers and has done so for long enough. */
@@ -59,15 +63,16 @@ function isClose(
   return lag !== undefined && lag >= 0 && lag <= maxLag;
 }
 
-/** A learner that has caught up, by the word of the leader. */
-export function caughtUp(member: ObservedMember, { group, maxLag }: GroupFacts): boolean {
-  const peer = group.peers.get(member.peerId);
+/** A learner that has caught up, by the word of the leader in two polls, and does not deny it itself. */
+export function caughtUp(
+  { peerId, raft }: ObservedMember,
+  { group, caughtUpPolls }: GroupFacts,
+): boolean {
   return (
-    peer?.isVoter === false &&
-    member.raft?.resync === undefined &&
-    member.raft?.isAdmitted !== false &&
-    (peer.status === undefined || peer.status === 'HEALTHY') &&
-    isClose(peer, maxLag)
+    group.peers.get(peerId)?.isVoter === false &&
+    raft?.resync === undefined &&
+    raft?.isAdmitted !== false &&
+    (caughtUpPolls.get(peerId) ?? 0) >= caughtUpPollsMin
   );
 }
 

@@ -35,6 +35,8 @@ export class SimulatedGroup {
     string,
     { database: string; phase: string; bytes: number; totalBytes: number }
   >();
+  /** By peer: what its leader says of it, whatever is the case. */
+  readonly told = new Map<string, { readonly lag: number; readonly status: string }>();
   /** By peer: databases whose copy there differs, and what its log says of its disk. */
   readonly diverged = new Map<string, readonly string[]>();
   readonly logStates = new Map<string, string>();
@@ -168,11 +170,9 @@ export class SimulatedGroup {
 
   #replication(id: string, lag: number) {
     const isReachable = this.#isAdmitted(id);
-    return {
-      replicationLag: lag,
-      reachable: isReachable,
-      replicaStatus: isReachable ? (lag === 0 ? 'HEALTHY' : 'CATCHING_UP') : 'STALLED',
-    };
+    const status = isReachable ? (lag === 0 ? 'HEALTHY' : 'CATCHING_UP') : 'STALLED';
+    const told = this.told.get(id) ?? { lag, status };
+    return { replicationLag: told.lag, reachable: isReachable, replicaStatus: told.status };
   }
 
   manage(self: string, method: string, url: URL, body: Record<string, unknown>): Answer {
