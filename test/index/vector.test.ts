@@ -105,6 +105,14 @@ test('kernels compute what the loops compute', () => {
       for (let rest = (x ^ y) & 255; rest > 0; rest &= rest - 1) bits += 1;
     }
     assert.equal(kernels.byteProduct(0, 8192, length * 4), sum);
+    const list = new Int32Array(memory.buffer, 32_768, 3);
+    list.set([1, 0, 2]);
+    kernels.listedByteProducts(0, 32_768, 32_768 + 12, 8192, length * 4);
+    const runs = [1, 0, 2].map((place) => 8192 + place * length * 4);
+    assert.deepEqual(
+      [...list],
+      runs.map((run) => kernels.byteProduct(0, run, length * 4)),
+    );
     assert.equal(kernels.differingBits(0, 8192, length * 4), bits);
   }
 });

@@ -1,7 +1,7 @@
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { bucketOf, type Rid } from '#core/value/rid.ts';
 import type { CandidateRequest } from './candidate-request.ts';
-import type { CoarseCodes } from './coarse-codes.ts';
+import { type CoarseCodes, weighedMax } from './coarse-codes.ts';
 import {
   visitedMax,
   visitedShareMax,
@@ -14,7 +14,7 @@ import { graphWorthMin, type VectorMemory } from './vector-memory.ts';
 import type { Quantization } from './vector-settings.ts';
 
 /** Slots looked at between two looks at the meter. */
-const slotsPerLook = 1_024;
+const slotsPerLook = weighedMax;
 /** What so many measured slots count, and so many that were found by their record ids. */
 const unitsPerMeasured = 64;
 const unitsPerFound = 16;
@@ -39,7 +39,7 @@ const candidatesMore = 2;
  * those are few enough to be measured in a millisecond they all are: that is exact, and no slower than a walk. Above that the graph
  * is walked past all with a beam that meets as many of them as a search among all does. Where it meets few of them, the wanted ones
  * are elsewhere than the query (other clusters, say), no walk is to be trusted, and all are measured (`filtered-walk.ts`): by codes
- * beside full vectors, which the first such search has made (`coarse-codes.ts`).
+ * beside full vectors, which the first such search makes (`coarse-codes.ts`).
  *
  * @param isOther the memory does not have the vector of the snapshot
  * @returns records whose vectors are to be measured; undefined when the memory forgot everything meanwhile
@@ -95,7 +95,11 @@ function* nearestSlots(
   const isMany = wanted.slots.length > walkedFrom;
   const isWalked = isMany && isUntried;
   const from = isWalked ? walkForSlots(memory, wanted, { beam, count }, isOther, heap) : 0;
-  if (isMany && from === 0) memory.codeInBackground();
+  if (isMany && from === 0) {
+    yield* memory.makeCodes(meter);
+    if (memory.graph !== graph) return undefined;
+    memory.space.setQuery(request.vector);
+  }
   yield* measureListed({ memory, request, heap, count, from, slots: wanted.slots, isOther }, meter);
   return heap;
 }
@@ -190,10 +194,11 @@ function measureSome(
   slots: Int32Array,
 ): void {
   const { space, rids } = memory;
+  codes?.weigh(slots);
   for (let i = 0; i < slots.length; i += 1) {
     const slot = slots[i] as number;
     const isFull = heap.size >= count;
-    if (isFull && codes?.isFarther(slot) === true) continue;
+    if (isFull && codes?.isFarther(slot, i) === true) continue;
     const distance = space.distance(slot);
     if (isFull && distance >= -heap.topKey) continue;
     // Asked of the few that come so far, not of all.

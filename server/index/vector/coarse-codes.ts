@@ -5,6 +5,9 @@ import { newMemory, pageBytes, pagesMax, type SharedMemory } from './web-assembl
 
 /** Numbers that stand beside a code: what a step is worth, how long the vector is, how far the code is from it. */
 const besideCount = 3;
+/** Slots whose codes are held against the query at a time. */
+export const weighedMax = 1_024;
+const listBytes = weighedMax * 4;
 /** Codes have room for so many times those there are. */
 const roomShare = 1.25;
 /** Share of squares that sums of float32 may be wrong by, with a margin. */
@@ -22,6 +25,7 @@ export class CoarseCodes {
   readonly #kernels: Kernels = kernels.over(this.#memory);
   #bytes = new Int8Array(this.#memory.buffer);
   #beside = new Float32Array(0);
+  #list = new Int32Array(this.#memory.buffer, 0, weighedMax);
   #count = 0;
   #queryScale = 0;
   #queryLength = 0;
@@ -37,7 +41,7 @@ export class CoarseCodes {
 
   /** What codes for so many vectors take; Infinity: they have no room. */
   static bytesFor(count: number, { dimensions }: VectorSettings): number {
-    const codes = (count * roomShare + 2) * inRuns(dimensions);
+    const codes = listBytes + (count * roomShare + 2) * inRuns(dimensions);
     if (codes > (pagesMax - 1) * pageBytes) return Infinity;
     return codes + count * roomShare * besideCount * 4;
   }
@@ -71,7 +75,7 @@ export class CoarseCodes {
   /** What `isFarther` tells of. */
   setQuery(vector: Float32Array): void {
     this.#reserve(0);
-    const { scale, length, loss } = this.#write(0, vector);
+    const { scale, length, loss } = this.#write(listBytes, vector);
     this.#queryScale = scale;
     this.#queryLength = length;
     this.#querySquare = length * length;
@@ -88,13 +92,22 @@ export class CoarseCodes {
     }
   }
 
-  /** True: the vector is farther from the query than the limit. False says nothing. */
-  isFarther(slot: number): boolean {
-    const codeBytes = this.#codeBytes;
+  /** @param slots no more than `weighedMax`, that `isFarther` tells of then */
+  weigh(slots: Int32Array): void {
+    this.#list.set(slots);
+    if (slots.length === 0) return;
+    const end = slots.length * 4;
+    this.#kernels.listedByteProducts(listBytes, 0, end, this.#address(0), this.#codeBytes);
+  }
+
+  /**
+   * True: the vector is farther from the query than the limit. False says nothing.
+   * @param i its place among those that were weighed
+   */
+  isFarther(slot: number, i: number): boolean {
     const beside = this.#beside;
     const at = slot * besideCount;
-    const scales = this.#queryScale * (beside[at] as number);
-    const product = this.#kernels.byteProduct(0, this.#address(slot), codeBytes) * scales;
+    const product = (this.#list[i] as number) * (this.#queryScale * (beside[at] as number));
     const loss = beside[at + 2] as number;
     if (this.#similarity === 'DOT_PRODUCT') {
       const length = beside[at + 1] as number;
@@ -108,17 +121,18 @@ export class CoarseCodes {
     return squares * (1 - slackShare) - 2 * product > reach * reach;
   }
 
-  /** The first place is the query's. */
+  /** Behind the list and the query. */
   #address(slot: number): number {
-    return (slot + 1) * this.#codeBytes;
+    return listBytes + (slot + 1) * this.#codeBytes;
   }
 
   #reserve(count: number): void {
-    const wanted = (count + 1) * this.#codeBytes;
+    const wanted = this.#address(count);
     if (wanted > this.#bytes.length) {
       const missing = Math.max(wanted, this.#count * roomShare * this.#codeBytes);
       this.#memory.grow(Math.ceil((missing - this.#bytes.length) / pageBytes));
       this.#bytes = new Int8Array(this.#memory.buffer);
+      this.#list = new Int32Array(this.#memory.buffer, 0, weighedMax);
     }
     if (count * besideCount <= this.#beside.length) return;
     const beside = new Float32Array(Math.ceil(count * roomShare + 16) * besideCount);

@@ -24,8 +24,9 @@ export const graphWorthMin = 2_000;
 const goneShareMax = 0.3;
 /** From so many slots on they are linked by a thread, fewer in turns of the event loop. */
 const threadWorthMin = 4_000;
-/** Numbers of vectors of which codes are made in one turn. */
-const codedPerTurn = 65_536;
+/** Numbers of vectors of which codes are made between two looks at the meter, and what they count. */
+const codedPerLook = 16_384;
+const unitsPerCoded = 64;
 /** Slots linked in one turn. */
 const linksPerTurn = 4;
 /** Spaces that learn do so again when there are so many times the vectors. */
@@ -268,30 +269,30 @@ export class VectorMemory implements ChangeListener {
   }
 
   /** Searches through many full vectors become quicker, if there is room for codes beside them. */
-  codeInBackground(): void {
-    if (!this.space.isExact || this.#codes !== undefined) return;
-    if (!this.#mayTake(CoarseCodes.bytesFor(this.slotCount, this.settings))) return;
-    const codes = new CoarseCodes(this.settings);
-    this.#codes = codes;
-    this.#background(
-      () => this.#code(codes),
-      () => {
-        if (this.#codes === codes && this.codes === undefined) this.#codes = undefined;
-      },
-    );
+  *makeCodes(meter: WorkMeter): PausingWork<void> {
+    if (!this.space.isExact) return;
+    if (this.#codes === undefined) {
+      if (!this.#mayTake(CoarseCodes.bytesFor(this.slotCount, this.settings))) return;
+      this.#codes = new CoarseCodes(this.settings);
+    }
+    const codes = this.#codes;
+    const perLook = Math.ceil(codedPerLook / this.settings.dimensions);
+    // Another search may make some in a pause.
+    while (this.#codes === codes && codes.count < this.slotCount) {
+      if (!this.#codeSome(codes, perLook)) this.#codes = undefined;
+      else if (meter.isSpent(unitsPerCoded)) yield;
+    }
   }
 
-  *#code(codes: CoarseCodes): Generator<undefined, void, undefined> {
-    const perTurn = Math.ceil(codedPerTurn / this.settings.dimensions);
-    while (this.#codes === codes && codes.count < this.slotCount) {
-      const end = Math.min(this.slotCount, codes.count + perTurn);
-      while (codes.count < end) {
-        const vector = this.space.vectorAt(codes.count);
-        if (vector === undefined) return;
-        codes.add(vector);
-      }
-      yield;
+  /** A function of its own: loops of work that pauses are slower. @returns false: a vector is not there */
+  #codeSome(codes: CoarseCodes, count: number): boolean {
+    const end = Math.min(this.slotCount, codes.count + count);
+    while (codes.count < end) {
+      const vector = this.space.vectorAt(codes.count);
+      if (vector === undefined) return false;
+      codes.add(vector);
     }
+    return true;
   }
 
   /** The graph takes in what it does not have yet, a little in each turn. */

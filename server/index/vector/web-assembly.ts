@@ -104,6 +104,13 @@ export const loadByte = (local: number, offset: number): Code => [
   ...[0x2d, 0],
   ...unsigned(offset),
 ];
+export const loadInteger = (local: number): Code => [...get(local), 0x28, 2, 0];
+/** What `value` leaves is stored there. */
+export const storeInteger = (local: number, value: Code): Code => [
+  ...get(local),
+  ...value,
+  ...[0x36, 2, 0],
+];
 /** A float at the address that `at` leaves. */
 export const loadFloat = (at: Code, offset: number): Code => [
   ...at,
