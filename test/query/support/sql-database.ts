@@ -19,7 +19,7 @@ import {
 import { optimizeProgram } from '#query/optimizer/optimizer.ts';
 import { statisticsOf } from '#query/optimizer/statistics.ts';
 import { planProgram } from '#query/physical/planner.ts';
-import { procedureRegistry } from '#query/procedures/registry.ts';
+import { serverProcedures } from '#query/procedures/registry.ts';
 import type { ReadView } from '#transaction/read/read-view.ts';
 import type { Transaction } from '#transaction/transaction.ts';
 import { openTestState, type TestState } from '#test/transaction/support/open-state.ts';
@@ -141,7 +141,7 @@ export class SqlDatabase implements AsyncDisposable {
     const factory = planProgram(program, {
       catalog: transaction.catalog,
       functions: functionRegistry,
-      procedures: procedureRegistry(),
+      procedures: serverProcedures,
     });
     const memory = new CountingMemory(options.bytesMax);
     const context = contextFor(program, transaction, memory, options);

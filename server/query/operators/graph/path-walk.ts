@@ -51,6 +51,8 @@ export interface PathWalkOptions {
 const countedLength = 16;
 /** Its place in the list, and the reference that is made for it. */
 const bytesPerElement = 64;
+/** Levels of long paths are in no cache, and two objects stand for each. */
+const unitsPerElement = 4;
 
 /** One element on the way, with the walk over its neighbours by the next move of the repetition. */
 interface Level {
@@ -240,7 +242,7 @@ export class PathWalk {
     }
     if (path.length >= countedLength) {
       madeBytes.total += bytesPerElement * path.length;
-      doneWork.units += path.length;
+      doneWork.units += unitsPerElement * path.length;
     }
     return this.#options.isReversed ? path.reverse() : path;
   }

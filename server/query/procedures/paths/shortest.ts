@@ -2,6 +2,7 @@ import type { StoredRecord } from '#core/value/record.ts';
 import type { Rid } from '#core/value/rid.ts';
 import { isList, isMap, isRecord, type Value, type ValueMap } from '#core/value/value.ts';
 import type { WorkMeter } from '#core/pausing-work.ts';
+import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
 import { cypherEquals } from '../../evaluate/comparison/cypher-comparison.ts';
 import { edgeTypesNamed } from '../../functions/graph/edge-types.ts';
 import { GraphSearch, type PathDirection } from '../../functions/paths/graph-search.ts';
@@ -43,13 +44,17 @@ export const shortestPathProcedure: Procedure = {
 };
 
 /** Work between two pauses, in units of some microseconds. */
-const unitsPerTurn = 1_000;
+const unitsPerTurn = 1_024;
+
+/** One of them beside an element of a loop; many searches that are short each end a turn together. */
+const doneUnitsPerUnit = unitsAtOnce / unitsPerTurn;
 
 /** Counts the units of a turn; a call of `isSpent` that answers true begins the next one. */
 export function turnMeter(): WorkMeter {
   let left = unitsPerTurn;
   return {
     isSpent(units) {
+      doneWork.units += units * doneUnitsPerUnit;
       left -= units;
       if (left > 0) return false;
       left = unitsPerTurn;
