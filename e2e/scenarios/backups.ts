@@ -371,11 +371,11 @@ export const backupScenarios: readonly Scenario[] = [
       await mustHoldEverywhere(namespace, { cluster: 'stage', database: 'school', pupils });
       const id = await clusterIdOf(namespace, 'stage');
 
-      /** The Cluster goes, its volumes stay, with nothing but databases; and it is made of them. */
+      /** The Cluster goes, its volumes stay, with all but the log; and it is made of them. */
       const beginAnew = async (last: string): Promise<void> => {
         await namespace.kubectl(['delete', 'pyd', 'stage', '--wait=true', '--timeout=60s']);
         for (const pod of podsOf('stage')) await namespace.waitGone('pod', pod, 'deletion');
-        const strip = 'rm -rf /volume/raft /volume/.polyad-volume.json /volume/databases/.catalog';
+        const strip = 'rm -rf /volume/raft /volume/.polyad-volume.json';
         for (const claim of ['data-stage-0', 'data-stage-1']) await onVolume(context, claim, strip);
         await onVolume(context, 'data-stage-2', `${last}${strip}`);
         const start = performance.now();

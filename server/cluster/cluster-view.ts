@@ -21,6 +21,8 @@ export interface ClusterView {
   lacksRoom?(): boolean;
   /** Why this server does not serve what the cluster began with: its own copy is newer (ha.md 8.4.6). */
   bootstrapRefusal?(): string | undefined;
+  /** Why nothing is applied yet: the catalog is not that of the group. */
+  entering?(): string | undefined;
   /** When the certificate of the Raft port ends, epoch ms; undefined: there is none. */
   raftCertificateEndsAt?(): number | undefined;
   /** Of catalog and disk, by name (ha.md 11.1). */

@@ -36,6 +36,7 @@ export interface ClusterOptions {
   readonly stageOf?: ((uuid: string) => StageState) | undefined;
   readonly bootstrapState?: (() => unknown) | undefined;
   readonly bootstrapRefusal?: (() => string | undefined) | undefined;
+  readonly entering?: (() => string | undefined) | undefined;
   readonly raftCertificateEndsAt?: (() => number | undefined) | undefined;
   readonly baseline?: (() => Baseline | undefined) | undefined;
   readonly features?: FeaturePort | undefined;
@@ -54,6 +55,7 @@ export class Cluster implements ClusterView {
   readonly resync?: (database: string) => Promise<void>;
   readonly bootstrapState?: () => unknown;
   readonly bootstrapRefusal?: () => string | undefined;
+  readonly entering?: () => string | undefined;
   readonly raftCertificateEndsAt?: () => number | undefined;
   readonly replication: ClusterReplication;
   readonly #server: ServerEntries;
@@ -81,6 +83,7 @@ export class Cluster implements ClusterView {
     if (options.stageOf !== undefined) this.stageOf = options.stageOf;
     if (options.resync !== undefined) this.resync = options.resync;
     if (options.bootstrapRefusal !== undefined) this.bootstrapRefusal = options.bootstrapRefusal;
+    if (options.entering !== undefined) this.entering = options.entering;
     if (options.raftCertificateEndsAt !== undefined)
       this.raftCertificateEndsAt = options.raftCertificateEndsAt;
     if (options.bootstrapState !== undefined) this.bootstrapState = options.bootstrapState;

@@ -131,6 +131,8 @@ export interface ConsensusStatus {
   readonly raftState: RaftState;
   readonly logState: LogState;
   readonly clusterId: string | undefined;
+  /** Groups whose log goes on in this one (`sole-survivor.ts`); absent: none. */
+  readonly earlierClusterIds?: readonly string[] | undefined;
   readonly storageId: string;
   readonly admitted: boolean;
   readonly role: RaftRole;

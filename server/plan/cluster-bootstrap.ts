@@ -5,12 +5,14 @@ import {
 } from '#cluster/bootstrap/baseline.ts';
 import { BootstrapDesk, type BootstrapState } from '#cluster/bootstrap/bootstrap-desk.ts';
 import { type LocalDatabaseState, localState } from '#cluster/bootstrap/fingerprint.ts';
+import type { ServerCatalog } from '#cluster/catalog/server-catalog.ts';
 import type { ClusterDoor } from '#cluster/cluster-door.ts';
 import type { ConsensusPort } from '#cluster/consensus-port.ts';
 import { PeerFailure } from '#cluster/forwarding/peer-http.ts';
 import type { ClusterToken } from '#cluster/token/cluster-token.ts';
 import { haBootstrapFromLocalDatabase, haBootstrapTimeoutMs } from '#config/cluster-settings.ts';
 import { haK8s } from '#config/server-settings.ts';
+import { DatabaseError } from '#core/errors.ts';
 import type { Databases } from '#database/catalogue/databases.ts';
 import type { Database } from '#database/database.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
@@ -27,7 +29,9 @@ const exitDelayMs = 200;
 export interface BootstrapPlanOptions {
   readonly consensus: ConsensusPort;
   readonly databases: Databases;
-  readonly isMember: (name: string) => boolean;
+  readonly catalog: Pick<ServerCatalog, 'former' | 'mayBegin'>;
+  /** The catalog is that of the group that this server is in. */
+  readonly hasEntered: () => boolean;
   readonly door: () => ClusterDoor | undefined;
   readonly token: ClusterToken;
 }
@@ -57,17 +61,18 @@ export class BootstrapPlan {
     return this.#ground.settings.get(haBootstrapFromLocalDatabase);
   }
 
-  /** What this server says to the one that leads first. */
+  /** What this server says to the one that leads first. @throws DatabaseError `NotOnline` while it does not know it */
   async own(): Promise<BootstrapState> {
-    const { consensus, databases, isMember } = this.#options;
+    const { consensus, databases, catalog, hasEntered } = this.#options;
+    if (!hasEntered()) throw new DatabaseError('NotOnline', 'the server is entering its cluster');
     const found: LocalDatabaseState[] = [];
     if (this.isWanted)
       for (const name of databases.names())
-        if (!isMember(name)) {
+        if (catalog.mayBegin(name)) {
           const state = await this.#local(name);
           if (state !== undefined) found.push(state);
         }
-    return { peerId: consensus.self, databases: found };
+    return { peerId: consensus.self, databases: found, former: catalog.former };
   }
 
   async step(database: BaselineDatabase, source: PeerId): Promise<readonly [BaselineStep, number]> {
@@ -96,8 +101,8 @@ export class BootstrapPlan {
   async #local(name: string): Promise<LocalDatabaseState | undefined> {
     const { databases } = this.#options;
     try {
-      await databases.openForLog(name);
-      const database = databases.open(name) as Database;
+      const database = (await databases.openForLog(name)) as Database | undefined;
+      if (database === undefined) return undefined;
       using view = database.state.view();
       return localState(name, view, database.engine.applied());
     } catch (error) {

@@ -49,6 +49,7 @@ export interface SnapshotPlanOptions extends SnapshotSources {
   readonly consensus: ConsensusPort;
   readonly catalog: ServerCatalog;
   readonly replication: () => ClusterReplication;
+  readonly hasEntered: () => boolean;
   readonly door: () => ClusterDoor | undefined;
   readonly token: ClusterToken;
 }
@@ -126,6 +127,7 @@ export class SnapshotPlan {
       exclusively: (run) => replication().loop.exclusively(run),
       purgeLog: () => replication().loop.purge(),
       installed: (index) => replication().loop.installed(index),
+      hasEntered: options.hasEntered,
       log,
     });
   }

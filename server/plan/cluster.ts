@@ -55,6 +55,7 @@ import { VerifyPlan } from './cluster-verify.ts';
 import { consensusOptions, liveConsensusOptions, watchRaftTls } from './consensus-options.ts';
 import { lockDirectory } from './directory-lock.ts';
 import type { Ground } from './ground.ts';
+import { GroupEntry } from './group-entry.ts';
 import type { Security } from './security.ts';
 
 /*
@@ -99,6 +100,7 @@ export class ClusterPlan {
   #snapshots: SnapshotPlan | undefined;
   #verify: VerifyPlan | undefined;
   #bootstrap: BootstrapPlan | undefined;
+  #entry: GroupEntry | undefined;
   #door: ClusterDoor | undefined;
   #stopRepairs = () => {};
   #stopTls = () => {};
@@ -151,7 +153,7 @@ export class ClusterPlan {
   /** Opens the Raft port; consensus goes on by itself from here. @throws DatabaseError `InvalidSetting` */
   async open(sources: SnapshotSources, ports: () => Ports): Promise<ClusterDoor> {
     const { databases } = sources;
-    const { settings, paths, log } = this.#ground;
+    const { paths, log } = this.#ground;
     const { users, groups } = this.#security;
     const directory = join(paths.databases, '.catalog');
     makeDirectories(directory, 0o750);
@@ -166,19 +168,32 @@ export class ClusterPlan {
       log,
     });
     const consensus = await this.#startConsensus();
+    const entry = new GroupEntry({
+      consensus,
+      catalog,
+      databases,
+      loop: () => replication.loop,
+      timers: systemRuntime.timers,
+      report: (text) => this.#ground.events.report('ERROR', 'HA', text),
+    });
+    await entry.beforeDatabases();
+    this.#entry = entry;
+    const parts = { consensus, catalog, databases, entry };
     catalog.onFeatures((active) => consensus.useFeatures(active));
     const snapshots = new SnapshotPlan(this.#ground, {
       ...sources,
       consensus,
       catalog,
       replication: () => replication,
+      hasEntered: () => entry.hasBegun,
       door: () => this.#door,
       token: this.#token,
     });
     const bootstrap = new BootstrapPlan(this.#ground, {
       consensus,
       databases,
-      isMember: (name) => catalog.memberNamed(name) !== undefined,
+      catalog,
+      hasEntered: () => entry.hasBegun,
       door: () => this.#door,
       token: this.#token,
     });
@@ -195,7 +210,38 @@ export class ClusterPlan {
       desk: snapshots.desk(replication),
       random: systemRuntime.random,
     });
-    this.#cluster = new Cluster({
+    this.#cluster = this.#view({ ...parts, snapshots, bootstrap, verify, replication });
+    this.#door = await openDoorOfCluster(this.#ground, this.#security, {
+      view: this.#cluster,
+      token: this.#token,
+      databases,
+      ports,
+    });
+    return this.#door;
+  }
+
+  /** The cluster as the doors of this server see it. */
+  #view({
+    consensus,
+    catalog,
+    databases,
+    entry,
+    snapshots,
+    bootstrap,
+    verify,
+    replication,
+  }: {
+    readonly consensus: WorkerConsensus;
+    readonly catalog: ServerCatalog;
+    readonly databases: SnapshotSources['databases'];
+    readonly entry: GroupEntry;
+    readonly snapshots: SnapshotPlan;
+    readonly bootstrap: BootstrapPlan;
+    readonly verify: VerifyPlan;
+    readonly replication: ClusterReplication;
+  }): Cluster {
+    const { settings } = this.#ground;
+    return new Cluster({
       consensus,
       replication,
       server: catalog,
@@ -206,6 +252,7 @@ export class ClusterPlan {
       verifier: verify.verifier,
       bootstrapState: () => bootstrap.own(),
       bootstrapRefusal: () => bootstrap.refusal,
+      entering: () => entry.reason,
       raftCertificateEndsAt: () => this.#certificateEndsAt,
       baseline: () => catalog.document.baseline,
       snapshots: snapshots.port,
@@ -221,13 +268,6 @@ export class ClusterPlan {
         },
       },
     });
-    this.#door = await openDoorOfCluster(this.#ground, this.#security, {
-      view: this.#cluster,
-      token: this.#token,
-      databases,
-      ports,
-    });
-    return this.#door;
   }
 
   #replicate(given: {
@@ -292,7 +332,7 @@ export class ClusterPlan {
       if (leads) this.#lead(replication, createDefaults).catch((error) => this.#report(error));
     });
     await this.#snapshots?.awaitMissing();
-    replication.start();
+    await this.#entry?.follow(() => replication.start());
     this.#verify?.watch.start();
     this.#stopRepairs = this.#snapshots?.repairRegularly() ?? this.#stopRepairs;
   }

@@ -234,6 +234,21 @@ test('a database that waits for its files is not made empty when the log writes 
   assert.deepEqual(databases.failed(), []);
 });
 
+test('a database that is opened anew for its writer stays closed to people, and is no more when its files are not here', async () => {
+  const { databases, closed } = setUp();
+  await databases.start();
+  for (const name of ['open', 'shut']) await databases.create(name);
+  await databases.close('shut');
+  assert.equal((await databases.openForLog('shut'))?.name, 'shut');
+  await databases.awaitHere('away');
+  closed.length = 0;
+  for (const name of ['open', 'shut', 'away']) await databases.reopenHere(name);
+  assert.deepEqual(closed, ['open closed', 'shut closed']);
+  assert.equal(databases.open('open').name, 'open');
+  assert.throws(() => databases.open('shut'), { code: 'DatabaseClosed' });
+  assert.deepEqual(databases.names(), ['open', 'shut']);
+});
+
 test('a database whose files are taken away while it is closed is refused, not made empty', async () => {
   const { root, databases } = setUp();
   await databases.start();

@@ -2,6 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { Log } from '#core/log.ts';
 import type { Random, Runtime } from '#core/runtime.ts';
 import type { PeerId } from '#raft/vocabulary.ts';
+import { type FormerState, knowAsMuch, newestFormer } from '../catalog/entered-group.ts';
 import type { ConsensusPort } from '../consensus-port.ts';
 import type { Baseline } from './baseline.ts';
 import type { LocalDatabaseState } from './fingerprint.ts';
@@ -10,6 +11,8 @@ import type { LocalDatabaseState } from './fingerprint.ts';
 export interface BootstrapState {
   readonly peerId: PeerId;
   readonly databases: readonly LocalDatabaseState[];
+  /** The group that it was in, whose log is lost. */
+  readonly former?: FormerState | undefined;
 }
 
 export interface BootstrapDeskOptions {
@@ -49,7 +52,10 @@ export class BootstrapDesk {
       const source = sourceOf(states, { self: consensus.self, canLead: this.#canLead() });
       if (source === undefined || source === consensus.self)
         return baselineOf(states, consensus.self, runtime.random);
-      log.info(`${source} has the newest databases and leads the cluster's first steps`, {});
+      log.info(
+        `${source} has the newest catalog or databases and leads the cluster's first steps`,
+        {},
+      );
       const outcome = await consensus.transferLeadership(source, handOverMs);
       if (outcome.kind === 'transferred') return undefined;
       log.warn(`the lead could not be handed to ${source}; tried again`, {
@@ -97,8 +103,8 @@ export class BootstrapDesk {
 }
 
 /**
- * The server that has the newest copy of the most databases; then the larger sum of transactions, then this one, then the lowest
- * id. Undefined: nobody has any.
+ * The server with the newest catalog of a group that is lost; then with the newest copy of the most databases, the larger sum of
+ * transactions, this one, the lowest id. Undefined: nobody has any.
  */
 export function sourceOf(
   states: readonly BootstrapState[],
@@ -108,16 +114,21 @@ export function sourceOf(
   for (const { databases } of states)
     for (const { name, lastTxId } of databases)
       newest.set(name, Math.max(lastTxId, newest.get(name) ?? 0));
-  if (newest.size === 0) return undefined;
-  const ranked = states
-    .filter(({ peerId, databases }) => canLead.has(peerId) && databases.length > 0)
-    .map(({ peerId, databases }) => ({
+  const candidates = states.filter(
+    ({ peerId, databases, former }) =>
+      canLead.has(peerId) && (databases.length > 0 || former !== undefined),
+  );
+  const lost = newestFormer(candidates.flatMap(({ former }) => former ?? []));
+  const ranked = candidates
+    .map(({ peerId, databases, former }) => ({
       peerId,
+      knows: Number(lost !== undefined && former !== undefined && knowAsMuch(former, lost)),
       wins: databases.filter(({ name, lastTxId }) => newest.get(name) === lastTxId).length,
       sum: databases.reduce((sum, { lastTxId }) => sum + lastTxId, 0),
     }))
     .sort(
       (x, y) =>
+        y.knows - x.knows ||
         y.wins - x.wins ||
         y.sum - x.sum ||
         Number(y.peerId === self) - Number(x.peerId === self) ||

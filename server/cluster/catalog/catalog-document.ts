@@ -5,9 +5,20 @@ import { unknownFeatures } from '../features.ts';
 import { UnknownEntry } from '../replication/entry-codec.ts';
 import type { MemberDatabase } from '../replication/server-entries.ts';
 
+/** The newest state of a group whose log is lost, until the group that was entered instead has begun. */
+export interface FormerGroup {
+  /** Undefined: an earlier build did not record it. */
+  readonly group: string | undefined;
+  /** Of the newest entry in its catalog. */
+  readonly index: Index;
+  readonly databases: readonly MemberDatabase[];
+}
+
 /** What a server knows of the cluster beside its databases: one document, replaced as a whole with each entry of the server. */
 export interface CatalogDocument {
   readonly version: 1;
+  /** Whose entries these are; undefined: none yet, or an earlier build wrote it. */
+  readonly group?: string | undefined;
   /** The newest entry that was carried out. */
   readonly applied: Index;
   /** Everything up to it is durable in every database. */
@@ -25,6 +36,8 @@ export interface CatalogDocument {
   readonly features: readonly string[];
   /** What it began with. */
   readonly baseline?: Baseline | undefined;
+  /** Until it has begun. */
+  readonly former?: FormerGroup | undefined;
 }
 
 export const emptyCatalog: CatalogDocument = {

@@ -19,6 +19,16 @@ import {
   requireFeatures,
 } from './catalog-document.ts';
 import {
+  type EnteredGroup,
+  type EntryOfGroup,
+  type FormerState,
+  formerOf,
+  formerState,
+  judgeEntry,
+  oldCatalogName,
+  positionOf,
+} from './entered-group.ts';
+import {
   type ClusterInit,
   decodeCreate,
   decodeDrop,
@@ -140,6 +150,49 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     return this.#document.staged;
   }
 
+  // --- the group whose entries these are
+
+  /** Of a group that is lost, while the one entered instead has not begun. */
+  get former(): FormerState | undefined {
+    const { former } = this.#document;
+    const { users, groups } = this.#options;
+    return former && formerState(former, [users.text, groups.text]);
+  }
+
+  /** Whether a cluster that begins may begin with the copy here. */
+  mayBegin(name: string): boolean {
+    const { former } = this.#document;
+    if (this.memberNamed(name) !== undefined) return false;
+    return former === undefined || former.databases.some((member) => member.name === name);
+  }
+
+  /**
+   * To be called before its first entry is applied, and when it goes on under another id.
+   * @returns `other`: the catalog begins anew, and the one that was here stays beside it
+   */
+  async enter(group: EnteredGroup): Promise<EntryOfGroup> {
+    const document = this.#document;
+    const entry = judgeEntry(document, group);
+    if (entry === 'taken') await this.#write(() => ({ ...this.#written, group: group.clusterId }));
+    if (entry === 'other') {
+      const name = oldCatalogName(document);
+      await replaceFile(join(this.#options.directory, name), formatCatalog(document));
+      const former = formerOf(document);
+      await this.#write(() => ({ ...emptyCatalog, group: group.clusterId, former }));
+      this.#tellOther(document, group.clusterId, name);
+    }
+    if (entry === 'taken' || entry === 'other') this.#use(this.#written);
+    return entry;
+  }
+
+  #tellOther(document: CatalogDocument, clusterId: string, name: string): void {
+    const before = `the catalog of group ${document.group ?? '(not recorded)'}, at index ${positionOf(document)}, is not of the log of group ${clusterId}, which this server has entered`;
+    const after = `it is kept as .catalog/${name}; databases and users are those that the new group begins with, or has`;
+    this.#options.log.warn(`${before}: ${after}`, {});
+  }
+
+  // --- how far it is
+
   /** Beside the entries: what one of them has only begun is not written. */
   async checkpoint(index: Index): Promise<void> {
     await this.#write(() => ({ ...this.#written, checkpointed: index }));
@@ -154,7 +207,7 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
       { op: 'users', text: users.text },
       { op: 'groups', text: groups.text },
     ];
-    return encodeBody({ catalog: this.#document, security });
+    return encodeBody({ catalog: { ...this.#document, former: undefined }, security });
   }
 
   membersOf(image: Uint8Array): readonly MemberDatabase[] {
@@ -171,7 +224,9 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
       if (this.memberNamed(name) === undefined && !this.#byUuid.has(uuid) && local.exists(name))
         await local.setAsideHere(name);
     await this.#takeSecurity(security);
-    await this.#save({ ...catalog, applied: this.#document.applied });
+    const { applied, group, former } = this.#document;
+    const kept = { applied, group, former: catalog.isInitialized ? undefined : former };
+    await this.#save({ ...catalog, ...kept });
     for (const member of catalog.staged) this.#options.staged().want(member);
   }
 
@@ -218,7 +273,7 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     for (const database of baseline?.databases ?? [])
       await this.#beginWith(database, baseline?.source ?? '');
     const { databases } = this.#document;
-    await this.#record(index, { isInitialized: true, baseline, databases });
+    await this.#record(index, { isInitialized: true, baseline, databases, former: undefined });
   }
 
   /** Nothing is recorded before the end: a start does it again, and finds what is done. */
@@ -229,7 +284,9 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     if (databases.some((other) => other.name.toLowerCase() === name.toLowerCase())) return;
     const local = this.#options.databases();
     const [step, localTxId] = await this.#options.baselineStep(database, source);
-    if (step === 'refuse') {
+    // A copy of this very database is ahead of what it began with: the log goes on from there.
+    const isCopy = this.#document.former?.databases.some((member) => member.uuid === uuid);
+    if (step === 'refuse' && isCopy !== true) {
       const reason = divergedText(database, localTxId);
       this.#options.refuse(reason);
       throw new DatabaseError('Internal', reason);

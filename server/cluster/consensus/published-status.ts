@@ -41,6 +41,7 @@ export function statusOf({
     raftState,
     logState,
     clusterId: identity.clusterId,
+    earlierClusterIds: identity.earlierClusterIds,
     storageId: identity.storageId,
     admitted: identity.admitted,
     role: node?.role ?? 'follower',

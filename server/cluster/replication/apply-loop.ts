@@ -137,6 +137,13 @@ export class ApplyLoop {
     this.#moveTo(Math.max(this.#applied, index));
   }
 
+  /** Before the start: the server knows now that nothing of this log is applied here. */
+  beginAnew(): void {
+    this.#checkpointed = this.#options.server.checkpointed();
+    this.#compacted = this.#checkpointed;
+    this.#moveTo(this.#checkpointed);
+  }
+
   start(): void {
     const { port } = this.#options;
     port.deliver(this.#applied, (entries) => {

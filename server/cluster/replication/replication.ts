@@ -31,7 +31,7 @@ export interface ClusterReplicationOptions {
   /** `service.ha.appendBufferSize`, at most what every entry may have. */
   readonly entryBytesMax?: number;
   /** Opens a member of the log that is closed, or not opened yet; what asks for it stays refused. */
-  readonly openForApply: (name: string) => Promise<void>;
+  readonly openForApply: (name: string) => Promise<unknown>;
   /** Where the leader is reached, for the error that names it. */
   readonly addressOf?: (peer: PeerId) => string;
   readonly marked?: (seat: DatabaseSeat | undefined, index: Index, body: Uint8Array) => void;

@@ -27,6 +27,8 @@ export interface ClusterSnapshotsOptions {
   readonly purgeLog: () => Promise<void>;
   /** The apply loop goes on behind this index. */
   readonly installed: (index: Index) => void;
+  /** The catalog is that of the group; default: it is. */
+  readonly hasEntered?: (() => boolean) | undefined;
   readonly log: Log;
 }
 
@@ -60,6 +62,9 @@ export class ClusterSnapshots {
 
   async #install({ index, from, body }: SnapshotOffer): Promise<void> {
     const { catalog, installed, exclusively, purgeLog, log, port } = this.#options;
+    // Offered again in a moment: an image would be taken for the catalog of another group.
+    if (this.#options.hasEntered?.() === false)
+      throw new DatabaseError('NotOnline', 'the server is entering its cluster');
     log.info('this server is behind the log of the cluster and fetches its databases', {
       index,
       from,

@@ -43,6 +43,8 @@ export class Readiness {
     const refusal = this.#view.bootstrapRefusal?.();
     if (refusal !== undefined) return refusal;
     if (!this.#settings.get(serverReadinessRequiresHA)) return undefined;
+    const entering = this.#view.entering?.();
+    if (entering !== undefined) return entering;
     const { consensus } = this.#view;
     const status = consensus.status();
     if (status.leader === undefined) return 'no leader is known';

@@ -220,9 +220,13 @@ export class Databases implements DatabasesPort {
     await this.#exchange(name, (directory) => directory.take(name, from));
   }
 
-  /** On this server alone: who writes it is another one now. */
+  /** On this server alone: who writes it is another one now. One whose files are not here is no more. */
   async reopenHere(name: string): Promise<void> {
+    if (!(await this.#options.directory.holds(name))) return this.#remove(name, async () => {});
+    const isClosed = this.#find(name)?.state === 'closed';
     await this.#exchange(name, async () => true);
+    const entry = this.#find(name);
+    if (isClosed && entry?.state === 'open') entry.state = 'closed';
   }
 
   /** On this server alone: a member of the cluster that is not here yet answers as one that is being installed. */
@@ -348,17 +352,22 @@ export class Databases implements DatabasesPort {
     });
   }
 
-  /** The log writes to it: it is opened beside what people may do with it, and a closed one stays closed to them. */
-  async openForLog(name: string): Promise<void> {
+  /**
+   * The log writes to it: it is opened beside what people may do with it, and a closed one stays closed to them.
+   * @returns undefined for one whose files are not here yet
+   */
+  async openForLog(name: string): Promise<OpenDatabase | undefined> {
     const entry = this.#require(name);
-    await this.#exclusively(entry, async () => {
+    return this.#exclusively(entry, async () => {
       this.#requireStill(entry);
-      if (entry.database !== undefined) return;
+      if (entry.database !== undefined) return entry.database;
       // It is fetched first: until then its entries pass it by.
-      if (entry.state === 'failed' && !(await this.#options.directory.holds(name))) return;
+      if (entry.state === 'failed' && !(await this.#options.directory.holds(name)))
+        return undefined;
       const isClosed = entry.state === 'closed';
       await this.#load(entry);
       if (isClosed) entry.state = 'closed';
+      return entry.database;
     });
   }
 

@@ -32,6 +32,22 @@ test('the source has the newest copy of the most databases, then the most transa
   assert.equal(learner, 'a');
 });
 
+test('where groups were lost the newest catalog decides, and among equal ones the databases do', () => {
+  const canLead = new Set(['a', 'b', 'c']);
+  const of = (...states: BootstrapState[]) => sourceOf(states, { self: 'b', canLead });
+  const knows = (index: number, digest: string, one: BootstrapState): BootstrapState => ({
+    ...one,
+    former: { group: 'one', index, digest },
+  });
+  const older = knows(5, 'old', state('b', { x: 9, y: 9 }));
+  assert.equal(of(older, knows(6, 'new', state('a', { x: 8 }))), 'a');
+  assert.equal(of(older, knows(6, 'new', state('a', {}))), 'a', 'all its databases were dropped');
+  assert.equal(of(older, knows(6, 'old', state('a', { x: 8 }))), 'b', 'they hold the same');
+  assert.equal(of(older, knows(5, 'new', state('a', { x: 8 }))), 'b', 'they are equally far');
+  assert.equal(of(older, knows(6, 'new', state('d', { x: 10 }))), 'b', 'one that may not lead');
+  assert.equal(of(older, state('c', { x: 10 })), 'b', 'one that was in no group');
+});
+
 test('equal copies stay, older and differing ones are fetched, a newer one is refused, and the source is never', () => {
   const database = { uuid: 'u', name: 'x', offset: 0, fingerprint: 'f', lastTxId: 7 };
   const local = (lastTxId: number, fingerprint = 'g') => ({

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -52,6 +52,7 @@ class Server {
   readonly steps = new Map<string, BaselineStep>();
   readonly reopened: string[] = [];
   readonly refused: string[] = [];
+  readonly warnings: string[] = [];
   catalog!: ServerCatalog;
 
   static async start(context: TestContext): Promise<Server> {
@@ -98,7 +99,7 @@ class Server {
       refuse: (reason) => void this.refused.push(reason),
       users: this.users,
       groups: this.groups,
-      log: silentLog,
+      log: { ...silentLog, warn: (text: string) => void this.warnings.push(text) },
     });
   }
 }
@@ -342,4 +343,95 @@ test('a checkpoint amid the creation of a database records nothing of it', async
   assert.deepEqual(server.catalog.members(), [one]);
   await server.open();
   assert.deepEqual(server.catalog.members(), [one]);
+});
+
+const inGroup = (clusterId: string, more: object = {}) => ({
+  clusterId,
+  earlierClusterIds: [],
+  log: { firstIndex: 1, lastIndex: 0 },
+  ...more,
+});
+
+function oldCatalogs({ directory }: Server): readonly string[] {
+  return readdirSync(directory).filter((name) => name.startsWith('catalog-of-'));
+}
+
+test('a server in another group begins a catalog anew, keeps the old one, and tells what it was until the group has begun', async (context) => {
+  const server = await Server.start(context);
+  await server.catalog.enter(inGroup('one'));
+  await server.catalog.apply(2, entryKind.clusterInit, begin());
+  const school = member('school', '1');
+  await server.catalog.apply(3, entryKind.databaseCreate, encodeBody(school));
+  await server.catalog.checkpoint(40);
+  server.databases.add('alone');
+  const before = readFileSync(join(server.directory, 'catalog.json'), 'utf8');
+  assert.equal(await server.catalog.enter(inGroup('one')), 'known');
+  assert.equal(server.catalog.former, undefined);
+
+  assert.equal(await server.catalog.enter(inGroup('two')), 'other');
+  assert.deepEqual(oldCatalogs(server), ['catalog-of-one-at-40.json']);
+  const kept = readFileSync(join(server.directory, 'catalog-of-one-at-40.json'), 'utf8');
+  assert.deepEqual(JSON.parse(kept), JSON.parse(before));
+  assert.match(server.warnings[0] ?? '', /group one, at index 40, .* group two, .*kept as/);
+  for (const isReopened of [false, true]) {
+    if (isReopened) await server.open();
+    const { catalog } = server;
+    assert.deepEqual([catalog.applied(), catalog.checkpointed(), catalog.members()], [0, 0, []]);
+    assert.equal(catalog.isInitialized, false);
+    assert.deepEqual([catalog.former?.group, catalog.former?.index], ['one', 3]);
+    assert.deepEqual([catalog.mayBegin('school'), catalog.mayBegin('alone')], [true, false]);
+    assert.equal(await catalog.enter(inGroup('two')), 'known');
+  }
+  // Its image is for servers that have another past.
+  assert.doesNotMatch(Buffer.from(server.catalog.image()).toString(), /former/);
+  server.steps.set('school', 'keep');
+  await server.catalog.apply(2, entryKind.clusterInit, begin(member('school', '2')));
+  assert.equal(server.catalog.former, undefined);
+  assert.deepEqual(server.catalog.members(), [member('school', '2')]);
+});
+
+test('the catalog of a log that goes on under another id goes on, and an image leaves the group that it comes to', async (context) => {
+  const [from, to] = [await Server.start(context), await Server.start(context)];
+  await from.catalog.enter(inGroup('one'));
+  await from.catalog.apply(3, entryKind.databaseCreate, encodeBody(member('school', '1')));
+  assert.equal(await from.catalog.enter(inGroup('two', { earlierClusterIds: ['one'] })), 'taken');
+  await from.open();
+  assert.deepEqual([from.catalog.document.group, from.catalog.applied()], ['two', 3]);
+  await to.catalog.adopt(from.catalog.image());
+  assert.equal(to.catalog.document.group, undefined, 'an earlier build wrote the image');
+  await to.catalog.enter(inGroup('two', { log: undefined }));
+  await to.catalog.adopt(from.catalog.image());
+  await to.catalog.adopted(3);
+  assert.equal(to.catalog.document.group, 'two');
+});
+
+test('a copy that is ahead of what its own database began with is set aside and fetched, not refused', async (context) => {
+  const server = await Server.start(context);
+  const school = member('school', '1');
+  await server.catalog.enter(inGroup('one'));
+  await server.catalog.apply(2, entryKind.clusterInit, begin(school));
+  await server.catalog.enter(inGroup('two'));
+  server.databases.add('school');
+  server.awaited.length = 0;
+  server.steps.set('school', 'refuse');
+  await server.catalog.apply(2, entryKind.clusterInit, begin(school));
+  assert.deepEqual([server.awaited, server.refused], [['school'], []]);
+});
+
+test('a data directory of an earlier build opens: its catalog goes on with the log that is there', async (context) => {
+  const server = await Server.start(context);
+  const older = {
+    ...{ version: 1, applied: 7, checkpointed: 40, databases: [member('school', '1')] },
+    ...{ dropped: [], staged: [], isInitialized: true, features: [] },
+  };
+  writeFileSync(join(server.directory, 'catalog.json'), JSON.stringify(older));
+  await server.open();
+  assert.equal(await server.catalog.enter(inGroup('one', { log: undefined })), 'open');
+  const log = { firstIndex: 1, lastIndex: 45 };
+  assert.equal(await server.catalog.enter(inGroup('one', { log })), 'taken');
+  await server.open();
+  assert.equal(await server.catalog.enter(inGroup('one', { log: undefined })), 'known');
+  assert.deepEqual([server.catalog.applied(), server.catalog.checkpointed()], [7, 40]);
+  assert.deepEqual(server.catalog.members(), [member('school', '1')]);
+  assert.deepEqual(oldCatalogs(server), []);
 });

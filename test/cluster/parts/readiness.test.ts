@@ -14,6 +14,7 @@ interface Seen {
   readonly applied?: number;
   readonly lacksRoom?: boolean;
   readonly refusal?: string;
+  readonly entering?: string;
 }
 
 const own = {
@@ -45,6 +46,7 @@ function readiness(seen: Seen, texts: Record<string, string> = {}): Readiness {
     databases: () => seen.databases ?? [],
     lacksRoom: () => seen.lacksRoom ?? false,
     bootstrapRefusal: () => seen.refusal,
+    entering: () => seen.entering,
   } as unknown as ClusterView;
   const all = { 'server.readinessRequiresHA': 'true', ...texts };
   return new Readiness(view, new Settings(new Map(Object.entries(all))), silentLog);
@@ -59,6 +61,7 @@ const reasons: readonly (readonly [RegExp, Seen])[] = [
     { status: { configuration: { ...inOrder.configuration, voters: [] } } },
   ],
   [/newer than what the cluster began with/, { refusal: 'newer than what the cluster began with' }],
+  [/not entered group one/, { entering: 'it has not entered group one yet' }],
   [/not applied any more/, { status: { raftState: 'EXCEPTION' } }],
   [/'x' is being installed/, { databases: [{ ...installing, acquireStatus: 'ACQUIRING' }] }],
   [/volume of the databases is full/, { lacksRoom: true }],

@@ -7,11 +7,12 @@ import { silentLog } from '#core/log.ts';
 
 // A snapshot of the whole log: in which order everything takes its place.
 
-test('the own log goes before the catalog changes, and not while it is that of a later index', async () => {
+test('the own log goes before the catalog changes, not while it is that of a later index, and nothing before the group is entered', async () => {
   const done: string[] = [];
   let install: (offer: SnapshotOffer) => Promise<void> = () => Promise.resolve();
   let fails = true;
   let gone = false;
+  let hasEntered = false;
   const snapshots: ClusterSnapshots = new ClusterSnapshots({
     port: {
       onSnapshot: (take: typeof install) => {
@@ -38,9 +39,13 @@ test('the own log goes before the catalog changes, and not while it is that of a
     exclusively: (run) => run(),
     purgeLog: async () => snapshots.offer(7),
     installed: (index) => done.push(`behind ${index}`),
+    hasEntered: () => hasEntered,
     log: silentLog,
   });
   const offer = { index: 50, term: 1, from: 'a_1', body: new Uint8Array(1) };
+  await assert.rejects(install(offer), /is entering its cluster/);
+  assert.deepEqual(done, []);
+  hasEntered = true;
   await assert.rejects(install(offer), /no room/);
   assert.deepEqual(done, ['log goes to 7', 'catalog']);
   snapshots.offer(9);
