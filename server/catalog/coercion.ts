@@ -1,6 +1,8 @@
 import { bytesOfMarker } from '#core/value/byte-markers.ts';
 import { convertValue, outOfRange, type Conversion } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { eachInSteps } from '#core/value/many-properties.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { noRid, type Rid, ridBounds, type TypeId } from '#core/value/rid.ts';
 import type { TemporalFormats } from '#core/temporal/format.ts';
@@ -45,15 +47,41 @@ export function coerceProperties(
   const declared = context.catalog.properties(type);
   let changed: Map<string, Value> | undefined;
   for (const [name, value] of properties) {
-    if (name.charCodeAt(0) === 64) throw systemAttribute(name);
-    const property = declared.get(name);
-    const coerced =
-      property === undefined ? storable(value, context) : coerceDeclared(property, value, context);
+    const coerced = coerceProperty(declared.get(name), name, value, context);
     if (coerced === value) continue;
     changed ??= new Map(properties);
     changed.set(name, coerced);
   }
   return changed ?? properties;
+}
+
+/** As `coerceProperties`, with pauses. */
+export function* coercePropertiesInSteps(
+  type: TypeId,
+  properties: ValueMap,
+  context: CoercionContext,
+): PausingWork<ValueMap> {
+  const declared = context.catalog.properties(type);
+  const coerced = new Map<string, Value>();
+  let isChanged = false;
+  yield* eachInSteps(properties, ([name, value]) => {
+    const converted = coerceProperty(declared.get(name), name, value, context);
+    isChanged ||= converted !== value;
+    coerced.set(name, converted);
+  });
+  return isChanged ? coerced : properties;
+}
+
+function coerceProperty(
+  declared: PropertyDefinition | undefined,
+  name: string,
+  value: Value,
+  context: CoercionContext,
+): Value {
+  if (name.charCodeAt(0) === 64) throw systemAttribute(name);
+  return declared === undefined
+    ? storable(value, context)
+    : coerceDeclared(declared, value, context);
 }
 
 function systemAttribute(name: string): DatabaseError {

@@ -1,5 +1,7 @@
 import { convertValue } from '#core/value/conversion.ts';
 import { DatabaseError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { eachInSteps } from '#core/value/many-properties.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import { Link } from '#core/value/record.ts';
 import { bucketOf, type TypeId } from '#core/value/rid.ts';
@@ -32,16 +34,35 @@ export function validateRecord(
   before: StoredProperties | undefined,
   context: CoercionContext,
 ): void {
-  const declared = context.catalog.properties(type);
-  if (properties.size > 0) requireMayHaveProperties(context.catalog.typeWithId(type));
-  if (declared.size > 0) {
-    for (const property of declared.values()) {
-      validateProperty(property, properties, before, context);
-    }
-  }
+  validateDeclared(type, properties, before, context);
   for (const value of properties.values()) {
     if (typeof value === 'object' && value !== null) validateEmbedded(value, context);
   }
+}
+
+/** As `validateRecord`, with pauses where properties are many. */
+export function* validateRecordInSteps(
+  type: TypeId,
+  properties: ValueMap,
+  before: StoredProperties | undefined,
+  context: CoercionContext,
+): PausingWork<void> {
+  validateDeclared(type, properties, before, context);
+  yield* eachInSteps(properties.values(), (value) => {
+    if (typeof value === 'object' && value !== null) validateEmbedded(value, context);
+  });
+}
+
+function validateDeclared(
+  type: TypeId,
+  properties: ValueMap,
+  before: StoredProperties | undefined,
+  context: CoercionContext,
+): void {
+  const declared = context.catalog.properties(type);
+  if (properties.size > 0) requireMayHaveProperties(context.catalog.typeWithId(type));
+  if (declared.size === 0) return;
+  for (const property of declared.values()) validateProperty(property, properties, before, context);
 }
 
 /** sql.md 1.5 rule 4. */

@@ -2,6 +2,7 @@ import type { Catalog } from '#catalog/catalog.ts';
 import type { SchemaChange } from '#catalog/change/changes.ts';
 import { DatabaseError } from '#core/errors.ts';
 import { doneInPlace, inTurns, type PausingWork, type Replay, toEnd } from '#core/pausing-work.ts';
+import { manyProperties } from '#core/value/many-properties.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import type { BucketId, IndexId, LogIndex, Rid, TypeId } from '#core/value/rid.ts';
 import type { Value, ValueMap } from '#core/value/value.ts';
@@ -20,17 +21,12 @@ import { OverlayReceipt } from './commit/receipt.ts';
 import { after, mayHaveOneWayEdges, type OneWaySearch } from './write/one-way-edges.ts';
 import { bucketsUnder } from './read/holding-bucket.ts';
 import { RecordWriter } from './write/record-writer.ts';
+import { RecordedWrites } from './write/recorded-writes.ts';
 import { openSavepoint } from './write/savepoint.ts';
 import { StatementView } from './read/statement-view.ts';
 import { type Place, TriggeredWrites } from './trigger/triggered-writes.ts';
 import type { TransactionServices } from './transaction-services.ts';
-import type {
-  CommitReceipt,
-  Isolation,
-  RecordChange,
-  Savepoint,
-  Transaction,
-} from './transaction.ts';
+import type { CommitReceipt, Isolation, Savepoint, Transaction } from './transaction.ts';
 
 /**
  * A transaction: reads go to its `StatementView`, writes to its `RecordWriter`, both over one `Overlay`; commit captures the
@@ -43,14 +39,14 @@ export class TransactionValue implements Transaction {
   readonly #services: TransactionServices;
   readonly #overlay = new Overlay();
   #view: StatementView | undefined;
-  #writer: RecordWriter | undefined;
+  #writes: RecordedWrites | undefined;
   #triggeredWrites: TriggeredWrites | undefined;
   readonly #mayWriteViews: boolean;
   #isEnded = false;
   #flushCount = 0;
   #discardCount = 0;
-  /** Every single change, since events tell them all; undefined while nobody watches. */
-  #recorded: RecordChange[] | undefined;
+  /** Somebody has watched since the first write. */
+  #isRecording = false;
   readonly #dropped = new DroppedDocuments();
   readonly #attached: RowOperation[] = [];
   readonly #heldLocks: (() => void)[] = [];
@@ -82,13 +78,13 @@ export class TransactionValue implements Transaction {
   }
 
   beginStatement(): void {
-    if (this.#writer !== undefined) this.#requireLeadership();
+    if (this.#writes !== undefined) this.#requireLeadership();
     if (this.#view === undefined) this.#open();
     else if (this.isolation === 'READ_COMMITTED') this.#view.moveTo(this.#services.pin());
   }
 
   rest(): void {
-    if (this.isolation !== 'READ_COMMITTED' || this.#writer !== undefined) return;
+    if (this.isolation !== 'READ_COMMITTED' || this.#writes !== undefined) return;
     this.#view?.[Symbol.dispose]();
     this.#view = undefined;
   }
@@ -179,25 +175,21 @@ export class TransactionValue implements Transaction {
 
   #insert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord {
     const hooks = this.#read().catalog.definitions.hooks(type);
-    return hooks === undefined
-      ? this.#plainInsert(type, kind, properties, place)
-      : this.#done(() => this.#triggered().insert(hooks, { type, kind, properties }, place));
-  }
-
-  #plainInsert(type: TypeId, kind: RecordKind, properties: ValueMap, place: Place): StoredRecord {
-    const { bucket, ends } = place;
-    const record =
-      ends === undefined
-        ? this.#write().insert(type, kind, properties, { bucket, ends })
-        : this.#write().insertEdge(type, ends, properties, bucket);
-    this.#recorded?.push({ kind: 'create', record });
-    return record;
+    if (hooks !== undefined)
+      return this.#done(() => this.#triggered().insert(hooks, { type, kind, properties }, place));
+    const writes = this.#write();
+    return this.replay !== undefined && properties.size >= manyProperties
+      ? this.replay.result(this, () => writes.insertInSteps(type, kind, properties, place))
+      : writes.insert(type, kind, properties, place);
   }
 
   update(rid: Rid, properties: ValueMap): StoredRecord {
-    return this.#read().catalog.definitions.isHooked
-      ? this.#done(() => this.#triggered().update(rid, properties))
-      : this.#plainUpdate(rid, properties);
+    if (this.#read().catalog.definitions.isHooked)
+      return this.#done(() => this.#triggered().update(rid, properties));
+    const writes = this.#updater();
+    return this.replay !== undefined && properties.size >= manyProperties
+      ? this.replay.result(this, () => writes.updateInSteps(rid, properties))
+      : writes.update(rid, properties);
   }
 
   patch(
@@ -207,49 +199,33 @@ export class TransactionValue implements Transaction {
     widths?: ValueWidths,
   ): StoredRecord | undefined {
     if (this.#read().catalog.definitions.isHooked) return undefined;
-    const writer = this.#write();
+    const { writer, recorded } = this.#write();
     // What is watched is kept for its watchers, and must hold no block.
-    return this.#recorded === undefined ? writer.patch(record, patch, values, widths) : undefined;
+    return recorded === undefined ? writer.patch(record, patch, values, widths) : undefined;
   }
 
-  #plainUpdate(rid: Rid, properties: ValueMap): StoredRecord {
-    const count = this.#overlay.log.length;
-    return this.#updated(this.#updater().update(rid, properties), count);
-  }
-
-  #updater(): RecordWriter {
-    const writer = this.#write();
-    writer.claims.defers = this.defersKeys;
-    return writer;
-  }
-
-  /** @param count of the entries of the overlay's log before */
-  #updated(record: StoredRecord, count: number): StoredRecord {
-    if (this.#overlay.log.length > count) this.#recorded?.push({ kind: 'update', record });
-    return record;
+  #updater(): RecordedWrites {
+    const writes = this.#write();
+    writes.writer.claims.defers = this.defersKeys;
+    return writes;
   }
 
   setType(rid: Rid, type: TypeId): StoredRecord {
     return this.#read().catalog.definitions.isHooked
       ? this.#done(() => this.#triggered().retype(rid, type))
-      : this.#plainSetType(rid, type);
-  }
-
-  #plainSetType(rid: Rid, type: TypeId, properties?: ValueMap): StoredRecord {
-    const count = this.#overlay.log.length;
-    return this.#updated(this.#updater().setType(rid, type, properties), count);
+      : this.#updater().setType(rid, type);
   }
 
   adoptTypes(): void {
-    if (this.#view?.adoptTypes(this.#services.pin()) === true) this.#writer?.adoptSchema();
+    if (this.#view?.adoptTypes(this.#services.pin()) === true) this.#writes?.writer.adoptSchema();
   }
 
   settleKeys(countMax?: number): boolean {
-    return this.#writer === undefined || this.#writer.settleKeys(countMax);
+    return this.#writes === undefined || this.#writes.writer.settleKeys(countMax);
   }
 
   settleFreeKeys(): boolean {
-    return this.#writer === undefined || this.#writer.settleFreeKeys();
+    return this.#writes === undefined || this.#writes.writer.settleFreeKeys();
   }
 
   delete(rid: Rid): boolean {
@@ -257,8 +233,8 @@ export class TransactionValue implements Transaction {
     if (this.#read().catalog.definitions.isHooked)
       return this.#done(() => this.#watchedDelete(rid, search));
     // Most records go alone.
-    if (!this.#read().isVertex(rid)) return toEnd(this.#plainDelete(rid));
-    return this.#inTurns(search, () => this.#plainDelete(rid));
+    if (!this.#read().isVertex(rid)) return toEnd(this.#write().delete(rid));
+    return this.#inTurns(search, () => this.#write().delete(rid));
   }
 
   /** Where nobody can pause it is done at once. */
@@ -270,25 +246,13 @@ export class TransactionValue implements Transaction {
   /** Nobody waits where nobody can pause: then edges are read in one go when they are needed. */
   #oneWaySearch(rid: Rid): OneWaySearch {
     const isDue = this.replay !== undefined && mayHaveOneWayEdges(this.#read().catalog);
-    return isDue ? this.#write().oneWaySearch(rid) : undefined;
+    return isDue ? this.#write().writer.connected.oneWaySearch(rid) : undefined;
   }
 
   *#watchedDelete(rid: Rid, search: OneWaySearch): PausingWork<boolean> {
     if (search !== undefined) yield* search;
     const current = this.#read().record(rid);
     return current !== undefined && (yield* this.#triggered().delete(current));
-  }
-
-  *#plainDelete(rid: Rid): PausingWork<boolean> {
-    const { log } = this.#overlay;
-    let at = log.length;
-    const existed = yield* this.#write().delete(rid);
-    if (this.#recorded === undefined) return existed;
-    for (; at < log.length; at++) {
-      const record = this.#overlay.entry(log[at] as Rid)?.record;
-      if (record !== undefined) this.#recorded.push({ kind: 'delete', record });
-    }
-    return existed;
   }
 
   moveVertex(
@@ -298,24 +262,12 @@ export class TransactionValue implements Transaction {
   ): StoredRecord {
     const current = this.#read().record(rid);
     const search = this.#oneWaySearch(rid);
+    const move = (left: ValueMap) => this.#write().move(this.#read().record(rid), rid, to, left);
     if (this.#read().catalog.definitions.isHooked) {
       const draft = { type: to.type, properties, search };
-      const move = (left: ValueMap) => this.#plainMove(rid, to, left);
       return this.#done(() => this.#watchedMove(current, draft, move));
     }
-    return this.#inTurns(search, () => this.#plainMove(rid, to, properties));
-  }
-
-  *#plainMove(
-    rid: Rid,
-    to: { readonly type: TypeId; readonly bucket: BucketId | undefined },
-    properties: ValueMap,
-  ): PausingWork<StoredRecord> {
-    const current = this.#read().record(rid);
-    const moved = yield* this.#write().moveVertex(rid, to, properties);
-    this.#recorded?.push({ kind: 'create', record: moved });
-    if (current !== undefined) this.#recorded?.push({ kind: 'delete', record: current });
-    return moved;
+    return this.#inTurns(search, () => move(properties));
   }
 
   *#watchedMove(
@@ -334,11 +286,7 @@ export class TransactionValue implements Transaction {
     properties: ValueMap,
     ends: { readonly from: Rid; readonly to: Rid } | undefined,
   ): StoredRecord {
-    const restore = (left: ValueMap): StoredRecord => {
-      const record = this.#write().restore(rid, type, left, ends);
-      this.#recorded?.push({ kind: 'create', record });
-      return record;
-    };
+    const restore = (left: ValueMap): StoredRecord => this.#write().restore(rid, type, left, ends);
     const hooks = this.#read().catalog.definitions.hooks(type);
     return hooks === undefined
       ? restore(properties)
@@ -356,9 +304,9 @@ export class TransactionValue implements Transaction {
     // guarded as they were read.
     if (this.#view !== undefined && !this.#isEnded) {
       this.#view.moveTo(this.#services.pin());
-      const written = { overlay: this.#overlay, claims: this.#writer?.claims };
+      const written = { overlay: this.#overlay, claims: this.#writes?.writer.claims };
       await this.#dropped.forget(dropped, written, this.#services.timers);
-      if (!this.#isEnded) this.#writer?.adoptSchema();
+      if (!this.#isEnded) this.#writes?.writer.adoptSchema();
     }
     return rows;
   }
@@ -374,7 +322,7 @@ export class TransactionValue implements Transaction {
   savepoint(): Savepoint {
     return openSavepoint(this.#overlay, {
       requireOpen: () => this.#requireOpen(),
-      recorded: () => this.#recorded,
+      recorded: () => this.#writes?.recorded,
       discardCount: () => this.#discardCount,
       discard: () => this.discard(),
       forgetWrites: () => this.#view?.forgetWrites(),
@@ -417,8 +365,8 @@ export class TransactionValue implements Transaction {
     this.#discardCount += 1;
     this.#overlay.clear();
     this.#edgeClaims.length = 0;
-    this.#writer = undefined;
-    if (this.#recorded !== undefined) this.#recorded = [];
+    this.#isRecording ||= this.#writes?.recorded !== undefined;
+    this.#writes = undefined;
     if (this.#view === undefined) return;
     this.#view.claims = undefined;
     this.#view.forgetWrites();
@@ -429,10 +377,10 @@ export class TransactionValue implements Transaction {
     try {
       this.#requireOpen();
       const view = this.#read();
-      if (this.#writer === undefined || this.#overlay.isEmpty)
+      if (this.#writes === undefined || this.#overlay.isEmpty)
         return Promise.resolve({ index: view.snapshotIndex, changes: [] });
       this.settleKeys();
-      const captured = this.#captured(this.#writer);
+      const captured = this.#captured(this.#writes.writer);
       return captured instanceof Promise
         ? captured.then((writeSet) => this.#storeCaptured(writeSet, view))
         : this.#storeCaptured(captured, view);
@@ -530,12 +478,13 @@ export class TransactionValue implements Transaction {
       transaction: this,
       view: () => this.#read(),
       writes: {
-        insert: (type, kind, properties, place) => this.#plainInsert(type, kind, properties, place),
-        update: (rid, properties) => this.#plainUpdate(rid, properties),
-        setType: (rid, type, properties) => this.#plainSetType(rid, type, properties),
-        delete: (rid) => this.#plainDelete(rid),
-        withDefaults: (type, properties) => this.#write().withDefaults(type, properties),
-        oneWayEdgesInto: (vertex) => this.#write().oneWayEdgesInto(vertex),
+        insert: (type, kind, properties, place) =>
+          this.#write().insert(type, kind, properties, place),
+        update: (rid, properties) => this.#updater().update(rid, properties),
+        setType: (rid, type, properties) => this.#updater().setType(rid, type, properties),
+        delete: (rid) => this.#write().delete(rid),
+        withDefaults: (type, properties) => this.#write().writer.withDefaults(type, properties),
+        oneWayEdgesInto: (vertex) => this.#write().writer.connected.oneWayEdgesInto(vertex),
       },
       run: this.#services.runTrigger,
       formats: this.#services.formats,
@@ -549,7 +498,10 @@ export class TransactionValue implements Transaction {
     const { changes } = this.#services;
     if (!changes?.isWatched) return;
     // Who began to watch in between learns what each record has become.
-    changes.committed(this.#dropped.without(this.#recorded ?? receipt.changes), receipt.index);
+    changes.committed(
+      this.#dropped.without(this.#writes?.recorded ?? receipt.changes),
+      receipt.index,
+    );
   }
 
   #requireOpen(): void {
@@ -578,16 +530,17 @@ export class TransactionValue implements Transaction {
     return this.#view ?? this.#open();
   }
 
-  #write(): RecordWriter {
+  #write(): RecordedWrites {
     this.#requireOpen();
-    if (this.#writer === undefined) {
+    if (this.#writes === undefined) {
       this.#leadership = this.#services.leadership?.();
       const { formats, evaluateDefault } = this.#services;
       const options = { formats: formats(), evaluateDefault };
-      this.#writer = new RecordWriter(this.#services, this.#read(), this.#overlay, options);
-      this.#read().claims = this.#writer.claims;
-      if (this.#services.changes?.isWatched) this.#recorded ??= [];
+      const writer = new RecordWriter(this.#services, this.#read(), this.#overlay, options);
+      this.#read().claims = writer.claims;
+      this.#isRecording ||= this.#services.changes?.isWatched === true;
+      this.#writes = new RecordedWrites(writer, this.#overlay, this.#isRecording ? [] : undefined);
     }
-    return this.#writer;
+    return this.#writes;
   }
 }

@@ -9,6 +9,8 @@ import {
   SizedProperties,
 } from '#core/value/integer-width.ts';
 import { makeRid, type PropertyId, type Rid, type TypeId } from '#core/value/rid.ts';
+import { toEnd } from '#core/pausing-work.ts';
+import { manyProperties } from '#core/value/many-properties.ts';
 import { Float, type Value } from '#core/value/value.ts';
 import { imageOf } from '#storage/format/bytes.ts';
 import { RowEncoder, splitRow } from '#storage/format/row.ts';
@@ -16,6 +18,7 @@ import { RowPatcher } from '#storage/format/row-patch.ts';
 import { type LargeCells, noLargeCells, RowRecord } from '#storage/format/row-record.ts';
 import {
   type Column,
+  columnsPerShapeMax,
   encodeShape,
   ShapeRegistry,
   shapesPerTypeMax,
@@ -272,6 +275,44 @@ test('a record may have more properties than a shape has columns', () => {
   assert.deepEqual([...readAll(first)], [...properties]);
   assert.deepEqual([...readAll(other)], [...properties]);
   assert.ok(readCount <= 4 + 2 * cells.size, `${readCount} cells read`);
+});
+
+test('a row of very many properties is the same when it is made with pauses, and is read so', () => {
+  const shapes = new ShapeRegistry();
+  const rows = new RowEncoder(shapes);
+  const others = Array.from({ length: 3 * manyProperties }, (_, at) => `other ${at}`);
+  fc.assert(
+    fc.property(
+      arbitraryProperties,
+      fc.integer({ min: 0, max: others.length }),
+      arbitraryWidths,
+      (given, count, widths) => {
+        const properties = new Map(given);
+        for (const name of others.slice(0, count)) properties.set(name, name.length);
+        const all = sized(properties, widths);
+        const row = rows.encode(type, all);
+        const work = rows.encodeInSteps(type, all);
+        let pauses = 0;
+        let step = work.next();
+        for (; step.done !== true; step = work.next()) {
+          pauses += 1;
+          // Others are written meanwhile.
+          rows.encode(type, new Map([['x', pauses]]));
+        }
+        assert.deepEqual(step.value, row);
+        const record = recordOf(shapes, row);
+        const read = record.manyRead();
+        if (read === undefined) assert.ok(properties.size < manyProperties + columnsPerShapeMax);
+        else {
+          const { values, widths: told } = toEnd(read());
+          assert.deepEqual([...values], [...properties]);
+          assert.deepEqual(told, record.integerWidths);
+        }
+        if (count > manyProperties) assert.ok(pauses > 3);
+      },
+    ),
+    { numRuns: 40 },
+  );
 });
 
 test('shapes that are read back from their definitions serve the same rows', () => {

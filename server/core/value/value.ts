@@ -107,6 +107,8 @@ export interface StoredRecord {
   integerWidthOf?(property: string): IntegerWidth | undefined;
   /** How to read a property that takes long (megabytes kept outside of the row); undefined for others, which `get` reads. */
   largeRead?(property: string): ((meter: WorkMeter) => PausingWork<Value>) | undefined;
+  /** How to read all of very many properties with pauses; undefined for others, which `valuesOf` reads. */
+  manyRead?(): (() => PausingWork<ReadProperties>) | undefined;
   /**
    * Writes a list of that many numbers at `at`, without a value for each.
    * @returns false when it is not stored in that way: then `get` tells what it is
@@ -114,6 +116,12 @@ export interface StoredRecord {
   readFloats?(property: string, into: Float32Array, at: number, count: number): boolean;
   /** Bytes of memory that keeping the record costs, its share of a larger image included; some 100 when it is not known. */
   readonly heldBytes?: number;
+}
+
+/** All properties of a record, and the widths that it tells of them. */
+export interface ReadProperties {
+  readonly values: Map<string, Value>;
+  readonly widths: IntegerWidths | undefined;
 }
 
 /** The types of integers within 32 bits that their values do not show (integer-width.ts). */

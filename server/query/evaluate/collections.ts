@@ -63,15 +63,42 @@ function* listInTurns(
   return boundedContainer(yield* measuredInTurns(list, meter), context);
 }
 
+interface CompiledEntry {
+  readonly key: string;
+  readonly value: Evaluator;
+}
+
+/** As `compileMap`, as `compileLongList` does it. */
+export function compileLongMap(entries: readonly CompiledEntry[]): Evaluator {
+  const atOnce = compileMap(entries);
+  return (context) =>
+    canPause(context)
+      ? pausingValue(context, entries, (meter) => mapInTurns(entries, context, meter))
+      : atOnce(context);
+}
+
+function* mapInTurns(
+  entries: readonly CompiledEntry[],
+  context: EvaluationContext,
+  meter: WorkMeter,
+): PausingWork<Value> {
+  const map = new Map<string, Value>();
+  for (let at = 0; at < entries.length; at += 1) {
+    const { key, value } = entries[at] as CompiledEntry;
+    map.set(key, value(context));
+    requireTurn(context);
+    if (at % itemsPerLook === 0 && meter.isSpent(unitsPerLook)) yield;
+  }
+  return boundedContainer(map, context);
+}
+
 /** `{a: x, ...}`; of equal keys the last wins. */
-export function compileMap(
-  entries: readonly { readonly key: string; readonly value: Evaluator }[],
-): Evaluator {
+export function compileMap(entries: readonly CompiledEntry[]): Evaluator {
   const isLong = entries.length > partsUnwatched;
   return (context) => {
     const map = new Map<string, Value>();
     for (let i = 0; i < entries.length; i++) {
-      const entry = entries[i] as { key: string; value: Evaluator };
+      const entry = entries[i] as CompiledEntry;
       map.set(entry.key, entry.value(context));
       if (isLong) requireTurn(context);
     }

@@ -4,7 +4,8 @@ import type { Dialect, Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic/arithmetic.ts';
 import type { BinaryOperation } from './arithmetic/arithmetic.ts';
 import { compileCall } from './calls.ts';
-import { compileComprehension, compileList, compileLongList, compileMap } from './collections.ts';
+import { compileComprehension, compileList, compileLongList } from './collections.ts';
+import { compileLongMap, compileMap } from './collections.ts';
 import { compileQuantifier, compileReduce } from './collections.ts';
 import { compileBetween, compileCompare } from './comparison/compile-comparison.ts';
 import { compileChain, compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
@@ -265,10 +266,14 @@ function compileCollection(
       const isLong = items.length >= longListLength && areQuick(expression.items, env);
       return isLong ? compileLongList(items) : compileList(items);
     }
-    case 'Map':
-      return compileMap(
-        mapLong(expression.entries, (entry) => ({ key: entry.key, value: compile(entry.value) })),
-      );
+    case 'Map': {
+      const entries = mapLong(expression.entries, ({ key, value }) => ({
+        key,
+        value: compile(value),
+      }));
+      const isLong = entries.length >= longListLength && areQuick(valuesOf(expression), env);
+      return isLong ? compileLongMap(entries) : compileMap(entries);
+    }
     case 'Element':
       return compileElement(
         compile(expression.of),
@@ -325,8 +330,12 @@ function compileCollection(
   }
 }
 
-/** Lists of more items are made in turns. */
-const longListLength = 4_096;
+function valuesOf({ entries }: Expression & { readonly op: 'Map' }): readonly Expression[] {
+  return mapLong(entries, ({ value }) => value);
+}
+
+/** Lists and maps of more items are made in turns. */
+const longListLength = 1_024;
 
 /** None of them takes long itself, whatever it meets. */
 function areQuick(items: readonly Expression[], { functions }: CompileEnvironment): boolean {

@@ -87,6 +87,10 @@ export class LiveRecord implements StoredRecord {
     return this.#existing().largeRead?.(property);
   }
 
+  manyRead(): ReturnType<NonNullable<StoredRecord['manyRead']>> {
+    return this.#existing().manyRead?.();
+  }
+
   get integerWidths(): IntegerWidths | undefined {
     return this.#existing().integerWidths;
   }

@@ -78,6 +78,12 @@ export class ByteWriter {
     this.position += bytes.length;
   }
 
+  /** What another one has written. */
+  append(other: ByteWriter): void {
+    this.raw(other.bytes.subarray(0, other.position));
+    this.hasExtendedValue ||= other.hasExtendedValue;
+  }
+
   /** As `raw` for bytes that lie somewhere in others: a view of a small row costs more than its copy. */
   copy(source: Uint8Array, start: number, count: number): void {
     this.reserve(count);

@@ -1,5 +1,6 @@
 import type { Decimal } from '#core/value/decimal.ts';
 import type { IntegerWidth, IntegerWidths } from '#core/value/integer-width.ts';
+import { manyProperties, propertiesPerStep } from '#core/value/many-properties.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import { Link, type RecordKind, type StoredRecord } from '#core/value/record.ts';
 import {
@@ -12,7 +13,7 @@ import {
 } from '#core/value/rid.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
 import { DateTime, LocalDate } from '#core/temporal/temporal.ts';
-import { double, integer, type Value } from '#core/value/value.ts';
+import { double, integer, type ReadProperties, type Value } from '#core/value/value.ts';
 import { Block } from './block.ts';
 import { type Image, imageOf, readAscii } from './bytes.ts';
 import { cellKind } from './cell.ts';
@@ -141,6 +142,34 @@ export class RowRecord implements StoredRecord {
     const start = row + cellStart(shape, column.variableIndex, image, row, flags);
     if (image.view.getUint32(start, true) < largeCellBytes) return undefined;
     return (meter) => decodeInTurns(column.kind, () => this.outsideCell(column.id, start), meter);
+  }
+
+  manyRead(): (() => PausingWork<ReadProperties>) | undefined {
+    const flags = readFlags(this.image, this.row);
+    if ((flags & rowFlag.extraMap) === 0) return undefined;
+    const isMany = this.#extraReader(flags).varint() >= manyProperties;
+    return isMany ? () => this.#readMany(flags) : undefined;
+  }
+
+  *#readMany(flags: number): PausingWork<ReadProperties> {
+    const { shape, image, row } = this;
+    const values = new Map<string, Value>();
+    for (const column of shape.columns) {
+      const value = readCell(shape, column, image, row, this);
+      if (value !== undefined) values.set(column.name, value);
+    }
+    yield;
+    const widths = new Map<string, IntegerWidth>(shape.widths);
+    const reader = this.#extraReader(flags);
+    for (let left = reader.varint(); left > 0; left -= 1) {
+      const name = reader.text();
+      reader.position += 4;
+      const width = reader.width();
+      if (width !== undefined) widths.set(name, width);
+      values.set(name, reader.value());
+      if (left % propertiesPerStep === 0) yield;
+    }
+    return { values, widths: widths.size === 0 ? undefined : widths };
   }
 
   readFloats(property: string, into: Float32Array, at: number, count: number): boolean {

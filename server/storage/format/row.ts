@@ -1,6 +1,8 @@
 import { crc32 } from 'node:zlib';
 import { DatabaseError } from '#core/errors.ts';
-import { widthsOf } from '#core/value/integer-width.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { type IntegerWidths, widthsOf } from '#core/value/integer-width.ts';
+import { eachInSteps } from '#core/value/many-properties.ts';
 import type { LocalDate, DateTime } from '#core/temporal/temporal.ts';
 import type { PropertyId, Rid, TypeId } from '#core/value/rid.ts';
 import type { Link } from '#core/value/record.ts';
@@ -87,8 +89,32 @@ export class RowEncoder {
     for (const value of properties.values()) values.push(value);
     // A row that turns out to be long is written anew. Each value in the extra map has at least its size before it.
     const isLong = (properties.size - shape.columns.length) * 4 >= narrowRowMax;
-    this.#write(shape, values, properties, ends, isLong ? 4 : 2);
+    const extra = properties.size > shape.columns.length ? properties : undefined;
+    this.#write(shape, values, extra, ends, isLong ? 4 : 2);
     values.length = 0;
+    return this.#out.take();
+  }
+
+  /**
+   * As `encode`, with pauses: for very many properties, of which all but the first ones are in the extra map. That is made beside the
+   * row, since other rows are written meanwhile.
+   */
+  *encodeInSteps(type: TypeId, properties: ValueMap, ends?: EdgeEnds): PausingWork<Bytes> {
+    requirePropertyCount(properties.size);
+    const shape = this.#shapes.forProperties(type, ends !== undefined, properties);
+    const { length } = shape.columns;
+    if (properties.size === length) return this.encode(type, properties, ends);
+    const values: Value[] = [];
+    for (const value of properties.values()) {
+      if (values.length === length) break;
+      values.push(value);
+    }
+    const extra = new ByteWriter();
+    const bytesMax = this.#bytesMax();
+    extra.varint(properties.size - length);
+    const writer = new ExtraWriter(extra, properties, { skip: length, bytesMax });
+    yield* eachInSteps(properties, (property) => writer.add(property));
+    this.#write(shape, values, extra, ends, extra.position >= narrowRowMax ? 4 : 2);
     return this.#out.take();
   }
 
@@ -104,7 +130,7 @@ export class RowEncoder {
   #write(
     shape: Shape,
     values: readonly Value[],
-    properties: ValueMap | undefined,
+    extra: ValueMap | ByteWriter | undefined,
     ends: EdgeEnds | undefined,
     endWidth: 2 | 4,
   ): void {
@@ -126,9 +152,10 @@ export class RowEncoder {
     }
     let flags = endWidth === 4 ? rowFlag.wideEnds : 0;
     if (this.#isJsonSafe) flags |= rowFlag.jsonSafe;
-    if (properties !== undefined && properties.size > columns.length) {
+    if (extra !== undefined) {
       flags |= rowFlag.extraMap;
-      writeExtraMap(out, properties, columns.length, bytesMax);
+      if (extra instanceof ByteWriter) out.append(extra);
+      else writeExtraMap(out, extra, { skip: columns.length, bytesMax });
     }
     if (out.hasExtendedValue) flags |= rowFlag.extendedValues;
     const length = out.position;
@@ -139,7 +166,7 @@ export class RowEncoder {
       );
     }
     if (endWidth === 2 && length >= narrowRowMax) {
-      this.#write(shape, values, properties, ends, 4);
+      this.#write(shape, values, extra, ends, 4);
       return;
     }
     out.view.setUint32(0, length, true);
@@ -254,26 +281,41 @@ function writeRid(out: ByteWriter, rid: Rid): void {
   out.position += 7;
 }
 
-/**
- * The properties behind the first `skip`: count, then per entry name and the value after its length in bytes (u32). Ends
- * behind `bytesMax`: what is written then is not used.
- */
-function writeExtraMap(
-  out: ByteWriter,
-  properties: ValueMap,
-  skip: number,
-  bytesMax: number,
-): void {
-  out.varint(properties.size - skip);
-  const widths = widthsOf(properties);
-  let ordinal = 0;
-  for (const [name, value] of properties) {
-    if (ordinal++ < skip) continue;
-    if (out.position > bytesMax) return;
+/** Which properties are written, and behind how many bytes it ends: what is written then is not used. */
+interface ExtraBounds {
+  readonly skip: number;
+  readonly bytesMax: number;
+}
+
+/** The properties behind the first `skip`: count, then per entry name and the value after its length in bytes (u32). */
+function writeExtraMap(out: ByteWriter, properties: ValueMap, bounds: ExtraBounds): void {
+  out.varint(properties.size - bounds.skip);
+  const writer = new ExtraWriter(out, properties, bounds);
+  for (const property of properties) writer.add(property);
+}
+
+/** Writes the entries of an extra map, one after the other. */
+class ExtraWriter {
+  readonly #out: ByteWriter;
+  readonly #widths: IntegerWidths | undefined;
+  readonly #bounds: ExtraBounds;
+  #ordinal = 0;
+
+  constructor(out: ByteWriter, properties: ValueMap, bounds: ExtraBounds) {
+    this.#out = out;
+    this.#widths = widthsOf(properties);
+    this.#bounds = bounds;
+  }
+
+  add([name, value]: readonly [string, Value]): void {
+    const out = this.#out;
+    const { skip, bytesMax } = this.#bounds;
+    this.#ordinal += 1;
+    if (this.#ordinal <= skip || out.position > bytesMax) return;
     out.lengthAndText(name);
     const at = out.position;
     out.u32(0);
-    writeSizedValue(out, value, widths?.get(name));
+    writeSizedValue(out, value, this.#widths?.get(name));
     out.view.setUint32(at, out.position - at - 4, true);
   }
 }

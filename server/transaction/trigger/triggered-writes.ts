@@ -10,7 +10,7 @@ import type { ValueMap } from '#core/value/value.ts';
 import type { Direction } from '#storage/engine.ts';
 import type { EdgeEnds } from '../write/overlay.ts';
 import { PendingRecord } from '../write/pending-record.ts';
-import { edgesPerStep } from '../write/record-writer.ts';
+import { edgesPerStep } from '../write/connected-writes.ts';
 import { hasSameProperties } from '../write/same-row.ts';
 import type { StatementView } from '../read/statement-view.ts';
 import type { Transaction } from '../transaction.ts';

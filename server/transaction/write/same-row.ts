@@ -1,4 +1,6 @@
 import { haveSameWidths, widthsOf } from '#core/value/integer-width.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { everyInSteps } from '#core/value/many-properties.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import { kindOf, type Value, type ValueMap } from '#core/value/value.ts';
@@ -14,18 +16,40 @@ const versionEnd = 16;
  * Cost: a comparison of bytes; values are compared only when the layouts differ.
  */
 export function isSameRow(record: StoredRecord, row: Uint8Array, properties: ValueMap): boolean {
-  if (record instanceof RowRecord) {
-    const { bytes, view } = record.image;
-    const start = record.row;
-    const length = view.getUint32(start, true);
-    if (length === row.length) {
-      if (isSameBytes(bytes, start, row, { from: layoutStart, to: versionStart })) {
-        // The same layout with other bytes is another record.
-        return isSameBytes(bytes, start, row, { from: versionEnd, to: length });
-      }
-    }
-  }
-  return hasSameProperties(record, properties);
+  return hasBytesOf(record, row) ?? hasSameProperties(record, properties);
+}
+
+/** As `isSameRow`, with pauses where values are compared. */
+export function* isSameRowInSteps(
+  record: StoredRecord,
+  row: Uint8Array,
+  properties: ValueMap,
+): PausingWork<boolean> {
+  const isSame = hasBytesOf(record, row);
+  if (isSame !== undefined) return isSame;
+  const read = record.manyRead?.();
+  // Another number of properties, or as many that are read at once.
+  if (read === undefined) return hasSameProperties(record, properties);
+  const stored = yield* read();
+  if (stored.values.size !== properties.size) return false;
+  const hasSameValues = yield* everyInSteps(properties, ([name, value]) =>
+    isSameValue(stored.values.get(name), value),
+  );
+  return hasSameValues && haveSameWidths(properties, stored.widths, widthsOf(properties));
+}
+
+/** Undefined when their layouts differ. */
+function hasBytesOf(record: StoredRecord, row: Uint8Array): boolean | undefined {
+  if (!(record instanceof RowRecord)) return undefined;
+  const { bytes, view } = record.image;
+  const start = record.row;
+  const length = view.getUint32(start, true);
+  if (length !== row.length) return undefined;
+  const hasSameLayout = isSameBytes(bytes, start, row, { from: layoutStart, to: versionStart });
+  // The same layout with other bytes is another record.
+  return hasSameLayout
+    ? isSameBytes(bytes, start, row, { from: versionEnd, to: length })
+    : undefined;
 }
 
 /** A loop beats a call into the engine for short rows, and most changes are seen within a few bytes. */
@@ -47,13 +71,13 @@ function isSameBytes(
 export function hasSameProperties(record: StoredRecord, properties: ValueMap): boolean {
   if (record.propertyNames().length !== properties.size) return false;
   for (const [name, value] of properties) {
-    const stored = record.get(name);
-    if (stored === undefined || !isSameValue(stored, value)) return false;
+    if (!isSameValue(record.get(name), value)) return false;
   }
   return haveSameWidths(properties, record.integerWidths, widthsOf(properties));
 }
 
 /** Equal and of one kind: 1 and 1.0 are different contents. */
-function isSameValue(a: Value, b: Value): boolean {
+function isSameValue(a: Value | undefined, b: Value): boolean {
+  if (a === undefined) return false;
   return a === b || (kindOf(a) === kindOf(b) && valuesEqual(a, b));
 }

@@ -9,7 +9,7 @@ import type { StoredRecord } from '#core/value/record.ts';
 import { bucketOf, type Rid, type TypeId } from '#core/value/rid.ts';
 import type { Transaction } from '../transaction.ts';
 import { vetoed } from '../trigger/trigger-runner.ts';
-import { recordNotFound } from './record-writer.ts';
+import { recordNotFound } from './record-not-found.ts';
 
 /** The vertex afterwards, and how many labels it gained or lost; none when a trigger vetoed. */
 export interface LabelsSet {

@@ -47,3 +47,59 @@ test('searches for shortest paths end a turn together, short as each of them may
   const edges = (nodeCount - 1) ** 2;
   assert.ok(pauseCount >= Math.floor(edges / 1_024), `${pauseCount} pauses`);
 });
+
+const propertyCount = 5_000;
+/** Between two pauses, about; they are made, checked, and written. */
+const propertiesPerPause = 1_024;
+const named = (item: (at: number) => string): string =>
+  Array.from({ length: propertyCount }, (_, at) => item(at)).join(', ');
+
+async function propertiesOf(): Promise<Readonly<Record<string, unknown>>> {
+  const { rows } = await run('MATCH (n:C) RETURN properties(n) AS p');
+  return Object.fromEntries(rows[0]?.[0] as ReadonlyMap<string, unknown>);
+}
+
+const expected = (of: (at: number) => unknown): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Array.from({ length: propertyCount }, (_, at) => [`p${at}`, of(at)]));
+
+test('a record of thousands of properties is made, changed and emptied with pauses', async () => {
+  const atLeast = ({ pauseCount }: StatementResult, share: number): void => {
+    assert.ok(pauseCount >= (share * propertyCount) / propertiesPerPause, `${pauseCount} pauses`);
+  };
+  atLeast(await run(`CREATE (:C {${named((at) => `p${at}: ${at}`)}})`), 4);
+  assert.deepEqual(
+    await propertiesOf(),
+    expected((at) => at),
+  );
+  atLeast(await run(`MATCH (n:C) SET ${named((at) => `n.p${at} = n.p${at} + 1`)}`), 4);
+  assert.deepEqual(
+    await propertiesOf(),
+    expected((at) => at + 1),
+  );
+  // Nothing is different.
+  atLeast(await run(`MATCH (n:C) SET ${named((at) => `n.p${at} = ${at + 1}`)}`), 4);
+  assert.deepEqual(
+    await propertiesOf(),
+    expected((at) => at + 1),
+  );
+  atLeast(await run('MATCH (n:C) SET n.p1 = 1.5'), 2);
+  assert.equal((await propertiesOf())['p2'], 3);
+  atLeast(await run('MATCH (n:C) SET n += {p2: 7}, n = properties(n)'), 3);
+  assert.equal((await propertiesOf())['p2'], 7);
+  atLeast(await run(`MATCH (n:C) REMOVE ${named((at) => `n.p${at}`)}`), 2);
+  assert.deepEqual(await propertiesOf(), {});
+});
+
+test('a record of thousands of properties that is refused is not there, nor changed', async () => {
+  await run('MATCH (n:C) DELETE n');
+  const refused = `CREATE (:C {${named((at) => `p${at}: ${at}`)}, bad: [1, null]})`;
+  await assert.rejects(run(refused), /cannot hold/u);
+  assert.deepEqual((await run('MATCH (n:C) RETURN n')).rows, []);
+  await run(`CREATE (:C {${named((at) => `p${at}: ${at}`)}})`);
+  const long = 'x'.repeat(70_000);
+  await assert.rejects(run(`MATCH (n:C) SET n.p0 = 1, n.${long} = 1`), /70000|long/u);
+  assert.deepEqual(
+    await propertiesOf(),
+    expected((at) => at),
+  );
+});

@@ -1,8 +1,11 @@
 import { type DatabaseError, languageError } from '#core/errors.ts';
 import { coerceDeclared } from '#catalog/coercion.ts';
+import { eachInSteps, manyProperties } from '#core/value/many-properties.ts';
+import type { TypeId } from '#core/value/rid.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
+import { pausingValue } from '../../evaluate/turns/long-calls.ts';
 import type { ExecutionContext } from '../operator.ts';
 import type { CompiledAssignment } from './assignments.ts';
 import type { RecordDraft } from './record-draft.ts';
@@ -19,75 +22,114 @@ export function runCypherAssignments(
   context: ExecutionContext,
 ): number {
   let count = 0;
-  for (let at = 0; at < assignments.length; at += 1) {
-    const assignment = assignments[at] as CompiledAssignment;
-    switch (assignment.kind) {
-      case 'set':
-        count += assign(draft, assignment.property, assignment.value(context), context);
-        break;
-      case 'remove':
-        count += assign(draft, assignment.property, null, context);
-        break;
-      case 'entry': {
-        const key = assignment.key(context);
-        if (typeof key !== 'string')
-          throw typeError('MapElementAccessByNonString', `a key is a string, not ${kindName(key)}`);
-        count += assign(draft, key, assignment.value(context), context);
-        break;
-      }
-      case 'merge':
-        count += merge(draft, entriesOf(assignment.value(context)), context);
-        break;
-      default:
-        count += replace(draft, entriesOf(assignment.value(context)), context);
+  for (let at = 0; at < assignments.length; at += 1)
+    count += runCypherAssignment(draft, assignments[at] as CompiledAssignment, context);
+  return count;
+}
+
+/** One of them. The draft stays as it is while values are computed, which may be begun anew. */
+export function runCypherAssignment(
+  draft: RecordDraft,
+  assignment: CompiledAssignment,
+  context: ExecutionContext,
+): number {
+  switch (assignment.kind) {
+    case 'set':
+      return assign(draft, assignment.property, assignment.value(context), context);
+    case 'remove':
+      return assign(draft, assignment.property, null, context);
+    case 'entry': {
+      const key = assignment.key(context);
+      if (typeof key !== 'string')
+        throw typeError('MapElementAccessByNonString', `a key is a string, not ${kindName(key)}`);
+      return assign(draft, key, assignment.value(context), context);
     }
+    case 'merge':
+      return merge(draft, storedEntries(draft, assignment, context));
+    default:
+      return replace(draft, storedEntries(draft, assignment, context));
+  }
+}
+
+function assign(draft: RecordDraft, name: string, value: Value, context: ExecutionContext): number {
+  requireName(name);
+  if (value === null) return draft.properties.delete(name) ? 1 : 0;
+  draft.assign(name, stored(draft.type, name, value, context));
+  return 1;
+}
+
+function requireName(name: string): void {
+  if (name.startsWith('@'))
+    throw typeError('InvalidPropertyType', `'${name}' is no property: it begins with @`);
+}
+
+/** The value as it is assigned. */
+function stored(
+  type: TypeId,
+  name: string,
+  value: Exclude<Value, null>,
+  context: ExecutionContext,
+): Value {
+  requireStorable(name, value);
+  const { catalog } = context.view;
+  const declared = catalog.property(type, name);
+  return declared === undefined
+    ? value
+    : coerceDeclared(declared, value, { catalog, formats: context.formats });
+}
+
+function merge(draft: RecordDraft, entries: ReadonlyMap<string, Value>): number {
+  let count = 0;
+  for (const [name, value] of entries) {
+    if (value !== null) draft.assign(name, value);
+    else if (!draft.properties.delete(name)) continue;
+    count += 1;
   }
   return count;
 }
 
-function assign(draft: RecordDraft, name: string, value: Value, context: ExecutionContext): number {
-  if (name.startsWith('@'))
-    throw typeError('InvalidPropertyType', `'${name}' is no property: it begins with @`);
-  if (value === null) return draft.properties.delete(name) ? 1 : 0;
-  requireStorable(name, value);
-  const { catalog } = context.view;
-  const declared = catalog.property(draft.type, name);
-  draft.assign(
-    name,
-    declared ? coerceDeclared(declared, value, { catalog, formats: context.formats }) : value,
-  );
-  return 1;
-}
-
-function merge(
-  draft: RecordDraft,
-  entries: ReadonlyMap<string, Value>,
-  context: ExecutionContext,
-): number {
-  let count = 0;
-  for (const [name, value] of entries) count += assign(draft, name, value, context);
-  return count;
-}
-
 /** Entries that are not null, and properties that were there before and are no more. */
-function replace(
-  draft: RecordDraft,
-  entries: ReadonlyMap<string, Value>,
-  context: ExecutionContext,
-): number {
+function replace(draft: RecordDraft, entries: ReadonlyMap<string, Value>): number {
   const before = draft.propertyNames();
-  // Values may be those of the record itself.
-  const kept = new Map(entries);
   draft.clear();
-  const count = merge(draft, kept, context);
+  const count = merge(draft, entries);
   return count + before.filter((name) => !draft.properties.has(name)).length;
 }
 
-function entriesOf(value: Value): ReadonlyMap<string, Value> {
+type MapAssignment = CompiledAssignment & { readonly kind: 'merge' | 'content' };
+
+/** As they are assigned; a map of its own, since values may be those of the record itself. */
+function storedEntries(
+  draft: RecordDraft,
+  assignment: MapAssignment,
+  context: ExecutionContext,
+): ReadonlyMap<string, Value> {
+  const entries = entriesOf(assignment, context);
+  const add = (made: Map<string, Value>, name: string, value: Value): void => {
+    requireName(name);
+    made.set(name, value === null ? null : stored(draft.type, name, value, context));
+  };
+  if (entries.size >= manyProperties)
+    return pausingValue(context, assignment, function* () {
+      const made = new Map<string, Value>();
+      yield* eachInSteps(entries, ([name, value]) => add(made, name, value));
+      return made;
+    });
+  const made = new Map<string, Value>();
+  for (const [name, value] of entries) add(made, name, value);
+  return made;
+}
+
+function entriesOf(
+  assignment: MapAssignment,
+  context: ExecutionContext,
+): ReadonlyMap<string, Value> {
+  const value = assignment.value(context);
   if (isMap(value)) return value;
   if (value instanceof EmbeddedDocument) return value.properties;
-  if (isRecord(value)) return valuesOf(value);
-  throw notA('a map, node or relationship', value);
+  if (!isRecord(value)) throw notA('a map, node or relationship', value);
+  const read = value.manyRead?.();
+  return read === undefined ? valuesOf(value) : pausingValue(context, assignment, read).values;
 }
 
 /** Scalars, times, points, maps, and lists of these that hold no map, list element or null. */

@@ -7,7 +7,7 @@ import {
 } from '#core/value/integer-width.ts';
 import type { RecordKind, StoredRecord } from '#core/value/record.ts';
 import { noRid, type LogIndex, type Rid, type TypeId } from '#core/value/rid.ts';
-import type { Value, ValueMap } from '#core/value/value.ts';
+import type { ReadProperties, Value, ValueMap } from '#core/value/value.ts';
 import { compareValues } from '#core/value/value-order.ts';
 import type { TypeDefinition } from '#catalog/catalog.ts';
 
@@ -50,9 +50,11 @@ export class RecordDraft implements StoredRecord {
     return new RecordDraft({ ...identity, version: 0 as LogIndex, ...ends }, new Map());
   }
 
-  /** A copy of a stored record. @param properties its own, and nobody else's */
-  static of(record: StoredRecord, properties = valuesOf(record)): RecordDraft {
-    return new RecordDraft(record, properties, record.integerWidths);
+  /** A copy of a stored record. @param read what was read of it; the values become its own */
+  static of(record: StoredRecord, read?: ReadProperties): RecordDraft {
+    return read === undefined
+      ? new RecordDraft(record, valuesOf(record), record.integerWidths)
+      : new RecordDraft(record, read.values, read.widths);
   }
 
   get(property: string): Value | undefined {

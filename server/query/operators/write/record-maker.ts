@@ -13,6 +13,7 @@ import {
   runAssignments,
 } from './assignments.ts';
 import { runCypherAssignments } from './cypher-assignments.ts';
+import { DraftWork } from './draft-work.ts';
 import type { RecordDraft } from './record-draft.ts';
 
 export interface RecordMakerOptions {
@@ -36,7 +37,10 @@ export class RecordMaker {
   #ordinal = 0;
   /** Computed and not yet written. */
   #draft: RecordDraft | undefined;
+  /** Where its assignments are very many: those that are made. */
+  #work: DraftWork | undefined;
   #written: StoredRecord = vetoed;
+  readonly #begin: () => RecordDraft;
   readonly #compute: () => void;
   readonly #write: () => void;
 
@@ -49,10 +53,14 @@ export class RecordMaker {
     this.#options = options;
     this.#context = context;
     this.#defaults = defaultsOf(context, type.id);
-    this.#compute = () => {
-      const { as, assignments, dialect } = options;
+    this.#begin = () => {
       const draft = place.begin();
-      context.frame[as] = draft;
+      context.frame[options.as] = draft;
+      return draft;
+    };
+    this.#compute = () => {
+      const { assignments, dialect } = options;
+      const draft = this.#begin();
       if (dialect === 'cypher') runCypherAssignments(draft, assignments, context);
       else runAssignments(draft, assignments, context, this.#ordinal);
       applyDefaults(draft, this.#defaults, context);
@@ -77,7 +85,22 @@ export class RecordMaker {
 
   /** @returns false when it goes on in the next turn, with another call */
   compute(): boolean {
+    const { dialect, assignments } = this.#options;
+    if (DraftWork.isDueFor(dialect, assignments)) return this.#computeLong(assignments);
     if (!this.calls.attempt(this.#context, this.#compute)) return false;
+    this.#ordinal += 1;
+    return true;
+  }
+
+  #computeLong(assignments: readonly CompiledAssignment[]): boolean {
+    const context = this.#context;
+    this.#work ??= new DraftWork(assignments, this.#begin(), context);
+    const { draft } = this.#work;
+    if (!this.#work.goOn(this.calls)) return false;
+    const complete = () => applyDefaults(draft, this.#defaults, context);
+    if (!this.calls.attempt(context, complete)) return false;
+    this.#work = undefined;
+    this.#draft = draft;
     this.#ordinal += 1;
     return true;
   }
@@ -102,6 +125,7 @@ export class RecordMaker {
   /** No record is begun any more. */
   close(): void {
     this.calls.reset();
+    this.#work = undefined;
     this.#draft = undefined;
   }
 }

@@ -2,7 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import { type IntegerWidth, valuesOf } from '#core/value/integer-width.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import type { TypeId } from '#core/value/rid.ts';
-import { isRecord, type Value } from '#core/value/value.ts';
+import { isRecord, type ReadProperties, type Value } from '#core/value/value.ts';
 import { ChangedRecord, type ValueWidths } from '#transaction/write/changed-record.ts';
 import { PropertyPatch } from '#transaction/write/property-patch.ts';
 import type { Transaction } from '#transaction/transaction.ts';
@@ -11,7 +11,7 @@ import type { Dialect, Slot } from '../../algebra/expression.ts';
 import { LiveRecord } from '../../evaluate/live-record.ts';
 import { idOf } from '../../evaluate/navigation.ts';
 import { runCypherAssignments } from './cypher-assignments.ts';
-import { LongCalls } from '../../evaluate/turns/long-calls.ts';
+import { LongCalls, pausingValue } from '../../evaluate/turns/long-calls.ts';
 import {
   applyDefaults,
   assignedValue,
@@ -30,6 +30,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
+import { DraftWork } from './draft-work.ts';
 import { rebased, RecordDraft } from './record-draft.ts';
 import { describeValue, ridOf } from '../record-identity.ts';
 import { transactionOf } from './writing.ts';
@@ -50,7 +51,6 @@ export interface UpdateOptions {
 
 /** Unique keys judged between two turns of the event loop: a millisecond. */
 const keysPerTurn = 256;
-const manyProperties = 4_096;
 
 /**
  * Changes the record of each row. It reads the record again, so a row that meets a record which this statement changed before
@@ -73,8 +73,10 @@ export class UpdateOperator implements PhysicalOperator {
   #isDrained = false;
   /** As it was read; being changed. */
   #record: StoredRecord | undefined;
-  /** Its properties, where they are so many that taking them out has a turn of its own. */
-  #stored: Map<string, Value> | undefined;
+  /** Its properties, where they are so many that they are read with pauses. */
+  #stored: ReadProperties | undefined;
+  /** Where assignments are very many: those that are made. */
+  #work: DraftWork | undefined;
   /** Of the transaction, when the record was read. */
   #changesBefore = 0;
   /** What it is to be, computed and not yet written: values of the patch, or all properties. */
@@ -182,8 +184,11 @@ export class UpdateOperator implements PhysicalOperator {
     const context = this.#context as ExecutionContext;
     const calls = this.#calls;
     if (this.#values === undefined && this.#draft === undefined) {
-      if (this.#takesOutMany()) return undefined;
-      if (!calls.attempt(context, this.#compute)) return undefined;
+      if (!this.#hasRead(context)) return undefined;
+      const { dialect, assignments } = this.#options;
+      const isLong = DraftWork.isDueFor(dialect, assignments);
+      const isComputed = isLong ? this.#computeLong() : calls.attempt(context, this.#compute);
+      if (!isComputed) return undefined;
       context.statistics.propertiesSet += this.#changeCount;
       this.#ordinal += 1;
       if (transaction.changeCount !== this.#changesBefore) this.#readAgain(transaction);
@@ -203,14 +208,31 @@ export class UpdateOperator implements PhysicalOperator {
     return this.#written !== vetoed;
   }
 
-  /** @returns true when the turn is over */
-  #takesOutMany(): boolean {
-    if (this.#plain !== undefined || this.#stored !== undefined) return false;
-    const record = this.#record as StoredRecord;
-    const { length } = record.propertyNames();
-    if (length < manyProperties) return false;
-    this.#stored = valuesOf(record);
-    return this.#calls.isSpent(length);
+  /** @returns false when reading many properties goes on in the next turn */
+  #hasRead(context: ExecutionContext): boolean {
+    if (this.#plain !== undefined || this.#stored !== undefined) return true;
+    const read = this.#record?.manyRead?.();
+    if (read === undefined) return true;
+    return this.#calls.attempt(context, () => {
+      this.#stored = pausingValue(context, this, read);
+    });
+  }
+
+  #computeLong(): boolean {
+    const context = this.#context as ExecutionContext;
+    const { record: slot, assignments } = this.#options;
+    if (this.#work === undefined) {
+      const draft = RecordDraft.of(this.#record as StoredRecord, this.#stored);
+      context.frame[slot] = draft;
+      this.#work = new DraftWork(assignments, draft, context);
+    }
+    if (!this.#work.goOn(this.#calls)) return false;
+    const { draft, changeCount } = this.#work;
+    this.#complete(draft);
+    this.#changeCount = changeCount;
+    this.#work = undefined;
+    this.#draft = draft;
+    return true;
   }
 
   /** Of what is written whole. */
@@ -227,14 +249,19 @@ export class UpdateOperator implements PhysicalOperator {
       this.#values = this.#assigned(this.#plain, record, context);
       return;
     }
-    const draft = RecordDraft.of(record, this.#stored && new Map(this.#stored));
+    const draft = RecordDraft.of(record, copyOf(this.#stored));
     context.frame[slot] = draft;
     this.#changeCount =
       this.#options.dialect === 'cypher'
         ? runCypherAssignments(draft, assignments, context)
         : runAssignments(draft, assignments, context, this.#ordinal);
-    if (this.#options.applyDefaults) applyDefaults(draft, this.#defaultsOf(record.type), context);
+    this.#complete(draft);
     this.#draft = draft;
+  }
+
+  #complete(draft: RecordDraft): void {
+    if (!this.#options.applyDefaults) return;
+    applyDefaults(draft, this.#defaultsOf(draft.type), this.#context as ExecutionContext);
   }
 
   /** Where nothing but properties is assigned; the others need not be read. */
@@ -320,6 +347,7 @@ export class UpdateOperator implements PhysicalOperator {
   #forget(): void {
     this.#record = undefined;
     this.#stored = undefined;
+    this.#work = undefined;
     this.#values = undefined;
     this.#widths = undefined;
     this.#draft = undefined;
@@ -339,6 +367,10 @@ export class UpdateOperator implements PhysicalOperator {
     this.#context = undefined;
     this.#options.input.close();
   }
+}
+
+function copyOf(read: ReadProperties | undefined): ReadProperties | undefined {
+  return read && { ...read, values: new Map(read.values) };
 }
 
 /** A copy of the record as a row map: `@rid`, `@type` (for edges their ends) and the properties. */
