@@ -27,5 +27,7 @@ export async function loadOptionalParts(): Promise<void> {
     import('#index/vector/graph-worker.ts'),
     import('./reader-thread.ts'),
     import('#storage/environment/check-process.ts'),
+    import('#storage/parts/load-process.ts'),
+    import('#storage/parts/send-process.ts'),
   ]);
 }

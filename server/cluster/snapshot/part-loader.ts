@@ -4,6 +4,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError } from '#core/errors.ts';
+import { helperEnvironment } from '#platform/helper-environment.ts';
 import { isManifestPart, type PartManifest } from '#storage/parts/part-format.ts';
 
 const program = fileURLToPath(import.meta.resolve('#storage/parts/load-process.ts'));
@@ -27,7 +28,7 @@ export class PartLoader {
     this.#directory = directory;
     const child = spawn(process.execPath, ['--no-warnings', program, directory, String(bytesMax)], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: {},
+      env: helperEnvironment(),
     });
     this.#child = child;
     let output = '';

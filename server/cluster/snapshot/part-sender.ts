@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError } from '#core/errors.ts';
+import { helperEnvironment } from '#platform/helper-environment.ts';
 import { isManifestPart, PartCollector, type PartManifest } from '#storage/parts/part-format.ts';
 
 const program = fileURLToPath(import.meta.resolve('#storage/parts/send-process.ts'));
@@ -60,10 +61,11 @@ export class PartSender {
     about: Pick<PartManifest, 'database' | 'uuid' | 'appliedIndex'>,
   ): Promise<PartSender> {
     const words = ['--no-warnings', program, directory, JSON.stringify(about)];
-    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'pipe'], env: {} });
+    const env = helperEnvironment();
+    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'pipe'], env });
     // Whoever opens the environment next clears away what one that was killed still holds.
     const killed = () =>
-      spawn(process.execPath, words, { stdio: 'ignore', env: {} }).once('error', () => {});
+      spawn(process.execPath, words, { stdio: 'ignore', env }).once('error', () => {});
     let sender: PartSender | undefined;
     await new Promise<Buffer>((resolve, reject) => {
       sender = new PartSender(child, { resolve, reject }, killed);

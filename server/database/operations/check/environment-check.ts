@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { DatabaseError } from '#core/errors.ts';
+import { helperEnvironment } from '#platform/helper-environment.ts';
 import type { EnvironmentFacts } from '#storage/environment/check.ts';
 
 const program = fileURLToPath(import.meta.resolve('#storage/environment/check-process.ts'));
@@ -15,11 +16,9 @@ export async function checkEnvironmentApart(
   directory: string,
   signal: AbortSignal,
 ): Promise<EnvironmentFacts> {
-  // Its types were stripped before: doing that again takes longer than reading 50 MB.
-  const { NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, ['--no-warnings', program, directory], {
     stdio: ['ignore', 'pipe', 'ignore'],
-    env: NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE },
+    env: helperEnvironment(),
     signal,
   });
   let output = '';
