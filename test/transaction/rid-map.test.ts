@@ -65,6 +65,52 @@ test('a map that many values were taken out of begins anew', () => {
   }
 });
 
+test('values are put in and taken out by the thousand, in any order', () => {
+  const spread = fc.constantFrom(1, 37, 64, 2 ** 20, 2 ** 24 + 1);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 8191 }), spread, (factor, width) => {
+      const map = new RidMap<number>();
+      const model = new Map<number, number>();
+      const at = (position: number): Rid => makeRid(1 as BucketId, position * width);
+      // More come than go until the table has grown, then less, then all go, and some come again.
+      for (const [steps, goes] of [
+        [9_000, 3],
+        [9_000, 1],
+        [4_000, 2],
+      ] as const) {
+        for (let step = 0; step < steps; step += 1) {
+          const place = (step * factor * 2 + 1) % 8192;
+          if (step % 4 < goes) {
+            assert.equal(map.set(at(place), step), !model.has(place));
+            model.set(place, step);
+          } else {
+            const other = (place * 31) % 8192;
+            map.delete(at(other));
+            model.delete(other);
+          }
+        }
+        assert.equal(map.size, model.size);
+        const sorted = [...model].sort(([a], [b]) => a - b).map(([, value]) => value);
+        assert.deepEqual([...map.inOrder()].flat(), sorted);
+        for (let place = 0; place < 8192; place += 1)
+          assert.equal(map.get(at(place)), model.get(place));
+        let sum = 0;
+        map.forEach((value) => {
+          sum += value;
+        });
+        assert.equal(
+          sum,
+          sorted.reduce((a, b) => a + b, 0),
+        );
+      }
+      for (const place of [...model.keys()]) map.delete(at(place));
+      assert.equal(map.size, 0);
+      assert.deepEqual([...map.inOrder()].flat(), []);
+    }),
+    { numRuns: 10 },
+  );
+});
+
 test('a bucket goes with all of its keys, the last one used, too', () => {
   const map = new RidMap<number>();
   for (const bucket of [1, 2]) for (const at of [0, 7]) map.set(makeRid(bucket, at), bucket);

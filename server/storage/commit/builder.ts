@@ -52,6 +52,7 @@ import {
   splitRow,
 } from '../format/row.ts';
 import { addHash, type HashHalves, hashRow } from '../format/row-hash.ts';
+import { OpenBlocks } from './open-blocks.ts';
 import { areInOrder } from './operation-order.ts';
 import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
@@ -84,7 +85,7 @@ export class CommitBuilder {
   readonly reader: PinnedReader;
   readonly #context: CommitContext;
   readonly #memory: ImageMemory;
-  readonly #blocks = new Map<number, PendingBlock>();
+  readonly #blocks = new OpenBlocks();
   readonly #buckets = new Map<BucketId, PendingBucket | undefined>();
   readonly meta: PendingMeta;
   readonly #writes: Write[] = [];
@@ -134,11 +135,12 @@ export class CommitBuilder {
   ): Promise<void> {
     const { operations, bases, position } = entry;
     await this.#touched.beginInSlices(operations, timers);
-    this.entries.beginSlices(isOnly && this.#touched.areDistinct);
+    const { areDistinct } = this.#touched;
+    this.entries.beginSlices(isOnly && areDistinct);
     let isSorted = true;
     for (let i = 0; i < operations.length; i++) {
       if (i % operationsPerSlice === operationsPerSlice - 1) {
-        isSorted &&= areInOrder(operations, i - operationsPerSlice, i);
+        isSorted &&= areDistinct || areInOrder(operations, i - operationsPerSlice, i);
         if (isSorted && this.#blocks.size > openBlocksMax) this.#finishBlocks();
         await timers.yield();
       }
@@ -393,11 +395,8 @@ export class CommitBuilder {
   /** Its rows, their large cells and the edges listed at its vertices. Bucket ids are not used again. */
   #dropBucket(bucket: BucketId): void {
     this.#buckets.set(bucket, undefined);
-    for (const [key, pending] of this.#blocks) {
-      if (pending.bucket !== bucket) continue;
-      this.#blocks.delete(key);
-      this.#context.spareBuilders.push(pending.builder);
-    }
+    for (const { builder } of this.#blocks.takeBucket(bucket))
+      this.#context.spareBuilders.push(builder);
     for (const [key, finished] of this.#finished)
       if (finished.bucket === bucket) this.#finished.delete(key);
     const prefix = bigEndian(bucket, 2);
@@ -413,7 +412,7 @@ export class CommitBuilder {
     for (const number of mended.droppedBlocks) {
       const builder = this.#takeBuilder();
       builder.startEmpty();
-      this.#blocks.set(blockKey(id, number), { bucket: id, number, builder });
+      this.#blocks.set({ bucket: id, number, builder });
     }
   }
 
@@ -469,8 +468,8 @@ export class CommitBuilder {
   /** True when the image may become the block as it is: same rows per block, and no such block so far. */
   mayTakeBlock(block: Block): boolean {
     if (this.#bucket(block.bucket).slotCount !== block.slotCount) return false;
-    const key = blockKey(block.bucket, block.number);
-    if (this.#blocks.has(key) || this.#finished.has(key)) return false;
+    if (this.#blocks.get(block.bucket, block.number) !== undefined) return false;
+    if (this.#finished.has(blockKey(block.bucket, block.number))) return false;
     if (block.firstPosition >= this.durableNext(block.bucket)) return true;
     return this.#context.state.block(this.reader, block.bucket, block.number) === undefined;
   }
@@ -493,17 +492,16 @@ export class CommitBuilder {
   }
 
   #block(bucket: BucketId, number: number): PendingBlock {
-    const key = blockKey(bucket, number);
-    const known = this.#blocks.get(key);
+    const known = this.#blocks.get(bucket, number);
     if (known !== undefined) return known;
     const builder = this.#takeBuilder();
-    const finished = this.#finished.get(key);
+    const finished = this.#finished.get(blockKey(bucket, number));
     const { state } = this.#context;
     if (finished === undefined) state.startBuilder(this.reader, bucket, number, builder);
     else if (finished.image === undefined) builder.startEmpty();
     else builder.startFrom(finished.image.block);
     const pending = { bucket, number, builder };
-    this.#blocks.set(key, pending);
+    this.#blocks.set(pending);
     return pending;
   }
 
@@ -544,15 +542,15 @@ export class CommitBuilder {
 
   /** Their images are final unless an operation comes back to one, which then starts from its image. */
   #finishBlocks(): void {
-    for (const [key, pending] of this.#blocks) this.#finishBlock(key, pending);
-    this.#blocks.clear();
+    for (const pending of this.#blocks.takeAll()) this.#finishBlock(pending);
   }
 
-  #finishBlock(place: number, { bucket, number, builder }: PendingBlock): void {
+  #finishBlock({ bucket, number, builder }: PendingBlock): void {
     const writes = this.#blockWrites;
     const { blk } = this.reader.subs;
     const key = new BlkKey();
-    key.key = blockKey(bucket, number);
+    const place = blockKey(bucket, number);
+    key.key = place;
     if (builder.rowCount === 0) {
       this.#finished.set(place, { bucket, number, image: undefined });
       writes.push(removal(blk, key));

@@ -1,3 +1,5 @@
+// The global of this name is looked up at each use.
+import { Buffer } from 'node:buffer';
 import { allocateBytes, type Bytes, viewOf } from './bytes.ts';
 
 /** Up to here a loop copies faster than a call. */

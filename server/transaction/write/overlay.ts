@@ -154,8 +154,7 @@ export class Overlay {
     if (this.undo !== undefined) this.#noteChange(this.undo, entry);
     entry.row = row;
     entry.record = undefined;
-    if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes + row.length;
-    this.entries.set(entry.rid, entry);
+    if (this.entries.set(entry.rid, entry)) this.heldBytes += entryBytes + row.length;
     this.log.push(entry.rid);
     const changed = this.#changed(bucketOf(entry.rid));
     if (!entry.isNew) changed.hasChangedRows = true;
@@ -173,8 +172,7 @@ export class Overlay {
     entry.op = 'delete-row';
     entry.row = noRow;
     entry.record = record;
-    if (this.entries.get(entry.rid) === undefined) this.heldBytes += entryBytes;
-    this.entries.set(entry.rid, entry);
+    if (this.entries.set(entry.rid, entry)) this.heldBytes += entryBytes;
     this.log.push(entry.rid);
     const changed = this.#changed(bucketOf(entry.rid));
     if (!entry.isNew) changed.hasChangedRows = true;

@@ -1,32 +1,35 @@
+import { hashedMax, PositionHash } from './position-hash.ts';
+
 /** A power of two; with one change among them, so many words are spent on it. */
 const slotsPerLeaf = 16;
 const leavesPerGroup = 32;
 const positionsPerGroup = slotsPerLeaf * leavesPerGroup;
-/** Up to so many values a plain map takes less time; each time it grows it keeps everybody waiting, for 10 ms at most. */
-const fewMax = 131_072;
-/** Up to so many are sorted as they are. */
-const sortedMax = 512;
+/** Up to so many values a plain map is the smallest, and they are sorted as they are. */
+const fewMax = 512;
 
 type Leaf<V> = (V | undefined)[];
 type Group<V> = (Leaf<V> | undefined)[];
 
 /**
- * A map by position that gives its values in order without a sort of them: beyond a few, values stand at their places in leaves of
- * 16, these in groups of 512 positions. A million of them in a plain map are moved for 80 ms each time the map grows, and take
+ * A map by position that gives its values in order: a few in a plain map, many hashed, and beyond `hashedMax` at their places in leaves
+ * of 16, these in groups of 512 positions. A million of them in a plain map are moved for 80 ms each time the map grows, and take
  * 200 ms to sort, all in one turn of the event loop.
  */
 export class PositionTable<V> {
   /** All values, as long as they are few. */
   #few: Map<number, V> | undefined = new Map();
+  /** All values, when they are many. */
+  #many: PositionHash<V> | undefined;
   #groups: Map<number, Group<V>> | undefined;
   #size = 0;
 
   get size(): number {
-    return this.#few?.size ?? this.#size;
+    return this.#few?.size ?? this.#many?.size ?? this.#size;
   }
 
   get(position: number): V | undefined {
     if (this.#few !== undefined) return this.#few.get(position);
+    if (this.#many !== undefined) return this.#many.get(position);
     return this.#groups?.get(groupOf(position))?.[leafOf(position)]?.[
       position & (slotsPerLeaf - 1)
     ];
@@ -34,17 +37,28 @@ export class PositionTable<V> {
 
   set(position: number, value: V): void {
     const few = this.#few;
-    if (few === undefined) {
-      this.#put(position, value);
-      return;
-    }
-    few.set(position, value);
-    if (few.size > fewMax) this.#spread(few);
+    const many = this.#many;
+    if (few !== undefined) {
+      few.set(position, value);
+      if (few.size > fewMax) this.#hash(few);
+    } else if (many !== undefined) {
+      many.set(position, value);
+      if (many.size === hashedMax) this.#spread(many);
+    } else this.#put(position, value);
   }
 
-  #spread(few: ReadonlyMap<number, V>): void {
+  #hash(few: ReadonlyMap<number, V>): void {
+    const many = new PositionHash<V>();
     this.#few = undefined;
+    this.#many = many;
     few.forEach((each, at) => {
+      many.set(at, each);
+    });
+  }
+
+  #spread(many: PositionHash<V>): void {
+    this.#many = undefined;
+    many.forEach((each, at) => {
       this.#put(at, each);
     });
   }
@@ -71,6 +85,7 @@ export class PositionTable<V> {
   /** @returns whether there was a value */
   delete(position: number): boolean {
     if (this.#few !== undefined) return this.#few.delete(position);
+    if (this.#many !== undefined) return this.#deleteHashed(this.#many, position);
     const number = groupOf(position);
     const group = this.#groups?.get(number);
     const leaf = group?.[leafOf(position)];
@@ -85,8 +100,18 @@ export class PositionTable<V> {
     return true;
   }
 
+  #deleteHashed(many: PositionHash<V>, position: number): boolean {
+    if (!many.delete(position)) return false;
+    if (many.size === 0) {
+      this.#many = undefined;
+      this.#few = new Map();
+    }
+    return true;
+  }
+
   forEach(visit: (value: V, position: number) => void): void {
     if (this.#few !== undefined) this.#few.forEach(visit);
+    else if (this.#many !== undefined) this.#many.forEach(visit);
     else
       this.#groups?.forEach((group, number) => {
         visitGroup(group, number, visit);
@@ -95,12 +120,14 @@ export class PositionTable<V> {
 
   /** All values in the order of their positions, up to 512 at a time. */
   *inOrder(): Generator<readonly V[], void, undefined> {
-    const few = this.#few;
-    if (few !== undefined && few.size <= sortedMax) {
-      yield [...few].sort(([a], [b]) => a - b).map(([, value]) => value);
+    if (this.#few !== undefined) {
+      yield [...this.#few].sort(([a], [b]) => a - b).map(([, value]) => value);
       return;
     }
-    if (few !== undefined) this.#spread(few);
+    if (this.#many !== undefined) {
+      yield* this.#many.inOrder(positionsPerGroup);
+      return;
+    }
     const groups = this.#groups ?? new Map<number, Group<V>>();
     const numbers = Float64Array.from(groups.keys()).sort();
     for (let i = 0; i < numbers.length; i += 1) {

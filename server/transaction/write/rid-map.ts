@@ -27,7 +27,8 @@ export class RidMap<V> {
     return this.get(rid) !== undefined;
   }
 
-  set(rid: Rid, value: V): void {
+  /** @returns whether the key is new */
+  set(rid: Rid, value: V): boolean {
     const bucket = bucketOf(rid);
     let table = this.#table(bucket);
     if (table === undefined) {
@@ -36,7 +37,9 @@ export class RidMap<V> {
     }
     const before = table.size;
     table.set(rid - makeRid(bucket, 0), value);
-    this.#size += table.size - before;
+    const added = table.size - before;
+    this.#size += added;
+    return added > 0;
   }
 
   delete(rid: Rid): void {

@@ -193,10 +193,10 @@ export class UpdateOperator implements PhysicalOperator {
       this.#ordinal += 1;
       if (transaction.changeCount !== this.#changesBefore) this.#readAgain(transaction);
       // What is computed for thousands of properties takes as long to be written, and that as long as what is done with the row.
-      if (calls.isSpent(this.#propertyCount)) return undefined;
+      if (calls.isSpent(propertyCountOf(this.#draft))) return undefined;
     }
     if (!calls.attempt(context, this.#write)) return undefined;
-    calls.isSpent(this.#propertyCount);
+    calls.isSpent(propertyCountOf(this.#draft));
     const { record, dialect } = this.#options;
     if (dialect === 'cypher') {
       context.frame[record] = new LiveRecord(this.#record as StoredRecord, context);
@@ -233,11 +233,6 @@ export class UpdateOperator implements PhysicalOperator {
     this.#work = undefined;
     this.#draft = draft;
     return true;
-  }
-
-  /** Of what is written whole. */
-  get #propertyCount(): number {
-    return this.#draft?.properties.size ?? 0;
   }
 
   /** Changes nothing yet; may be done more than once for a record. */
@@ -371,6 +366,11 @@ export class UpdateOperator implements PhysicalOperator {
 
 function copyOf(read: ReadProperties | undefined): ReadProperties | undefined {
   return read && { ...read, values: new Map(read.values) };
+}
+
+/** Of what is written whole. */
+function propertyCountOf(draft: RecordDraft | undefined): number {
+  return draft?.properties.size ?? 0;
 }
 
 /** A copy of the record as a row map: `@rid`, `@type` (for edges their ends) and the properties. */
