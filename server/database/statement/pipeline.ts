@@ -107,11 +107,6 @@ export class StatementPipeline {
     });
   }
 
-  /** As `runNow`, always with a promise. */
-  async run(statement: Statement, options: RunOptions): Promise<ResultStream> {
-    return this.runNow(statement, options);
-  }
-
   /**
    * Runs a statement. A short reading one outside sessions is answered without a promise, its rows in `complete`; that is the
    * path to keep lean. Close the result in any case.
@@ -146,7 +141,7 @@ export class StatementPipeline {
     const { compiler, counters } = this.#options;
     counters.queries += 1;
     if (options.sessionId !== undefined) {
-      return this.#runInSession(statement, options, options.sessionId);
+      return this.#runInSession(statement, options, startedMs);
     }
     const view = this.#options.transactions.view();
     const settle = (): void => view[Symbol.dispose]();
@@ -476,11 +471,12 @@ export class StatementPipeline {
   #runInSession(
     statement: Statement,
     options: RunOptions,
-    sessionId: string,
+    startedMs: number | undefined,
   ): ResultStream | Promise<ResultStream> {
     const { sessions, databaseName } = this.#options;
+    const { sessionId = '' } = options;
     const lease = sessions.acquireNow(options.principal, databaseName, sessionId);
-    if (lease !== undefined) return this.#runLeased(statement, options, lease);
+    if (lease !== undefined) return this.#runLeased(statement, options, lease, startedMs);
     return sessions
       .acquire(options.principal, databaseName, sessionId)
       .then((own) => this.#runLeased(statement, options, own));
@@ -490,7 +486,9 @@ export class StatementPipeline {
     statement: Statement,
     options: RunOptions,
     lease: SessionLease,
+    startedMs?: number,
   ): ResultStream | Promise<ResultStream> {
+    const { compileCount } = this.#options.compiler;
     let compiled: Compiled;
     let transaction: Transaction;
     try {
@@ -508,7 +506,8 @@ export class StatementPipeline {
       lease.release();
       return this.#operate(compiled, statement, options);
     }
-    const order = this.#order(statement, options);
+    const isAtHand = this.#options.compiler.compileCount === compileCount;
+    const order = this.#order(statement, options, isAtHand ? startedMs : undefined);
     if (compiled.kind === 'script') return this.#runScriptInSession(compiled, order, lease);
     const hadWrites = transaction.hasWrites;
     const settle = (error: unknown): void =>
