@@ -1,3 +1,5 @@
+import { toEnd } from '#core/pausing-work.ts';
+
 /**
  * Loads what a server loads only when it is told to. For the process that fills the code cache: one source outside the cache
  * makes a server load the compiler that strips its types, which costs 25 MB for as long as it runs.
@@ -29,5 +31,6 @@ export async function loadOptionalParts(): Promise<void> {
     import('#storage/environment/check-process.ts'),
     import('#storage/parts/load-process.ts'),
     import('#storage/parts/send-process.ts'),
+    import('#core/text/regular-expression.ts').then(({ prepareEngine }) => toEnd(prepareEngine())),
   ]);
 }

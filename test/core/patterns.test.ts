@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { compileLike } from '#core/text/like-pattern.ts';
-import { compileRegularExpression } from '#core/text/regular-expression.ts';
+import { compileRegularExpression, prepareEngine } from '#core/text/regular-expression.ts';
 import { seededRandom } from '#test/fuzz/random-bytes.ts';
 
 const like = (text: string, pattern: string) =>
@@ -223,4 +223,8 @@ test('turns of a match use up the time of their statement', () => {
   );
   work.next();
   assert.throws(() => work.next(), { code: 'Timeout' });
+});
+
+test('the engine is loaded, and compiles and matches for the first time, in steps', () => {
+  assert.equal([...prepareEngine()].length, 3);
 });

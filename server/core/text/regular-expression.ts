@@ -30,9 +30,11 @@ export interface RegularExpression {
   readonly engine: RE2JS;
 }
 
-/** Milliseconds left for one statement. */
 export interface RegexBudget {
+  /** Milliseconds left for one statement. */
   remainingMs: number;
+  /** The engine had not run yet when the statement began: it is made ready in turns (`preparedEngine`) before it is used. */
+  readonly isEngineNew?: boolean;
 }
 
 const library = loadOnDemand<typeof import('re2js')>(import.meta.url, 're2js');
@@ -45,6 +47,26 @@ const workMax = 25_000_000;
 const workAtOnce = 200_000;
 /** Below this a match takes microseconds, less than its share of a time slice, and is not charged. */
 const workFree = 4_000;
+
+let isPrepared = false;
+
+export function isEnginePrepared(): boolean {
+  return isPrepared;
+}
+
+const firstPattern = '(a|[^b-d]+)*\\w';
+
+/** Loads the engine, compiles and matches for the first time: each is a step, and takes some milliseconds. */
+export function* prepareEngine(): PausingWork<null> {
+  const { RE2JS } = library();
+  yield;
+  const first = RE2JS.compile(firstPattern);
+  yield;
+  first.testExact('aab');
+  isPrepared = true;
+  yield;
+  return null;
+}
 
 /**
  * Compiles a pattern; recently used ones are kept.
@@ -68,6 +90,7 @@ export function compileRegularExpression(pattern: string): RegularExpression {
 }
 
 function compileEngine(pattern: string): RE2JS {
+  isPrepared = true;
   try {
     return library().RE2JS.compile(pattern);
   } catch (cause) {

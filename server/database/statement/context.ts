@@ -1,3 +1,4 @@
+import { isEnginePrepared, type RegexBudget } from '#core/text/regular-expression.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, Wait } from '#core/pausing-work.ts';
 import type { Runtime } from '#core/runtime.ts';
@@ -108,7 +109,7 @@ export class StatementContext implements ExecutionContext {
     wait: undefined,
   };
   /** A fresh object per execution: constants of an execution are kept under it. */
-  regexBudget: { remainingMs: number } = { remainingMs: 0 };
+  regexBudget: RegexBudget = { remainingMs: 0 };
   readonly evaluateCondition: (text: string, current: Value) => boolean | null;
   readonly callFunction: (name: string, args: readonly Value[]) => PausingWork<Value>;
   readonly schemaSource: (kind: string, name: string | undefined) => Iterable<ValueMap>;
@@ -196,7 +197,10 @@ export class StatementContext implements ExecutionContext {
     this.script = execution.script;
     this.mayCommitInPieces = execution.mayCommitInPieces === true;
     this.asker = execution.asker;
-    this.regexBudget = { remainingMs: execution.limits.regexMs };
+    this.regexBudget = {
+      remainingMs: execution.limits.regexMs,
+      isEngineNew: !isEnginePrepared(),
+    };
     this.pending.work = undefined;
     this.pending.wait = undefined;
     if (execution.transaction !== undefined) clearStatistics(this.statistics);

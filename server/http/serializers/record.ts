@@ -24,8 +24,9 @@ export function recordSerializer(
     : new ColumnsSerializer(shape, template, options);
 }
 
-/** Columns with more characters in their names have no template: to make it would take milliseconds. */
+/** Columns with more characters in their names, or more of them, have no template: to make it would take milliseconds. */
 const nameCharactersMax = 256 * 1024;
+const namesMax = 1_024;
 const longNames = 'long names';
 
 /** The constant bytes of a row: before each value, and after the last one. */
@@ -52,12 +53,16 @@ export class ColumnTemplates {
     }
     let template = known.get(names);
     if (!template) {
-      const characters = names.reduce((sum, { length }) => sum + length, 0);
-      template = characters > nameCharactersMax ? longNames : makeTemplate(names, frame);
+      template = areLong(names) ? longNames : makeTemplate(names, frame);
       known.set(names, template);
     }
     return template;
   }
+}
+
+function areLong(names: readonly string[]): boolean {
+  if (names.length > namesMax) return true;
+  return names.reduce((sum, { length }) => sum + length, 0) > nameCharactersMax;
 }
 
 function makeTemplate(names: readonly string[], { open, close }: RowFrame): ColumnTemplate {

@@ -105,6 +105,10 @@ const word = /[\p{L}\p{Nl}\p{Pc}][\p{L}\p{Nl}\p{N}\p{Mn}\p{Mc}\p{Pc}]*/uy;
 const number =
   /0[xX][0-9a-zA-Z_]*|0[oO][0-9a-zA-Z_]*|(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][+-]?\d+)?|\d[\d_]*(?:[eE][+-]?\d+)?/y;
 const digits = /\d+/y;
+/** Units of one token between two places to pause: a millisecond or two. */
+const unitsPerStep = 250_000;
+/** Longer numbers are refused without being read to their ends; their digits are fewer anyway (service.queryMaxNumberDigits). */
+const numberLengthMax = 32 * 1024;
 /** Other dashes look like a minus and are none. */
 const dashes = /[\u00ad\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/u;
 
@@ -119,8 +123,14 @@ export class Tokens {
   #escapeAt = -1;
   readonly #faults = new Map<number, { readonly detail: string; readonly problem: string }>();
 
-  constructor(text: string) {
+  readonly #interrupt: ((token: number) => never) | undefined;
+  /** Of the token that was being read at a pause: where it begins, and what is read next. */
+  #interrupted: { readonly start: number; readonly at: number } | undefined;
+
+  /** @param interrupt throws, and has the same token asked for again in another turn; absent: all is read at once */
+  constructor(text: string, interrupt?: (token: number) => never) {
     this.text = text;
+    this.#interrupt = interrupt;
   }
 
   kind(index: number): TokenKind {
@@ -159,6 +169,18 @@ export class Tokens {
     this.#count += 1;
     this.#at = end;
     return kind;
+  }
+
+  /** Where the token that begins at `start` goes on, when it was begun before a pause. */
+  #resumed(start: number): number | undefined {
+    return this.#interrupted?.start === start ? this.#interrupted.at : undefined;
+  }
+
+  /** A long token is read up to `at`. */
+  #pause(start: number, at: number): void {
+    if (this.#interrupt === undefined) return;
+    this.#interrupted = { start, at };
+    this.#interrupt(this.#count);
   }
 
   #grow(): void {
@@ -234,6 +256,15 @@ export class Tokens {
   #number(start: number): TokenKind {
     const { text } = this;
     const whole = endOfDigits(text, start);
+    const isLongWhole = whole - start > numberLengthMax;
+    const isLong = isLongWhole || endOfNumber(text, whole) - start > numberLengthMax;
+    if (isLong)
+      return this.#invalid(
+        start,
+        start + numberLengthMax,
+        `number with more than ${numberLengthMax} characters (service.queryMaxNumberDigits)`,
+        isLongWhole ? 'IntegerOverflow' : 'FloatingPointOverflow',
+      );
     if (
       isPlainEnd(text.charCodeAt(whole)) &&
       (whole === start + 1 || text.charCodeAt(start) !== 48)
@@ -273,7 +304,13 @@ export class Tokens {
     }
     if (close >= 0 && close < this.#escapeAt) return this.#add('string', start, close + 1);
     // Looked for one by one, thousands of escapes would take longer.
-    for (let at = this.#escapeAt; at < text.length; at += 1) {
+    const from = this.#resumed(start) ?? this.#escapeAt;
+    let pauseAt = from + unitsPerStep;
+    for (let at = from; at < text.length; at += 1) {
+      if (at >= pauseAt) {
+        this.#pause(start, at);
+        pauseAt = at + unitsPerStep;
+      }
       const code = text.charCodeAt(at);
       if (code === 92) at += 1;
       else if (code === quote) return this.#add('string', start, at + 1);
@@ -332,10 +369,29 @@ function behindPlainBlanks(text: string, from: number): number {
   }
 }
 
+/** Looks no farther than a number may be long. */
 function endOfDigits(text: string, start: number): number {
+  const last = start + numberLengthMax;
   let at = start;
-  while (isDigit(text.charCodeAt(at))) at += 1;
+  while (at <= last && isDigit(text.charCodeAt(at))) at += 1;
   return at;
+}
+
+/** Behind digits, letters and points, and the signs of exponents; as far as `endOfDigits`. */
+function endOfNumber(text: string, start: number): number {
+  const last = start + numberLengthMax;
+  let at = start;
+  for (; at <= last; at += 1) {
+    const code = text.charCodeAt(at);
+    const isSign = (code === 43 || code === 45) && (text.charCodeAt(at - 1) | 32) === 101;
+    if (!isSign && !isNumberUnit(code)) return at;
+  }
+  return at;
+}
+
+function isNumberUnit(code: number): boolean {
+  if (isDigit(code) || code === 46 || code === 95) return true;
+  return (code | 32) >= 97 && (code | 32) <= 122;
 }
 
 /** What ends a whole number whatever follows: a blank, a comma, a closing bracket. */

@@ -1,3 +1,4 @@
+import type { RegexBudget } from '#core/text/regular-expression.ts';
 import type { PausingWork, Replay, Wait, WorkMeter } from '#core/pausing-work.ts';
 import type { Clock, Runtime } from '#core/runtime.ts';
 import type { Value } from '#core/value/value.ts';
@@ -24,7 +25,7 @@ export interface EvaluationContext {
    * Milliseconds left for regular expressions of this statement, shared by all of them. A fresh object per execution: values
    * that stay the same during one execution are kept under it.
    */
-  readonly regexBudget: { remainingMs: number };
+  readonly regexBudget: RegexBudget;
   /**
    * `clock.monotonicMs()` at which the statement's time is over, for the few functions that work long in one call (paths);
    * absent when there is no limit.

@@ -231,3 +231,39 @@ test('a long string is decoded in steps', () => {
     assert.ok(stepCount > (isWhole ? 3 : 0), `${stepCount} steps`);
   }
 });
+
+test('the end of a long string is looked for in steps, wherever it stands', () => {
+  const escapes = "\\n\\'".repeat(300_000);
+  for (const text of [
+    `RETURN '${escapes}' AS x`,
+    `RETURN [1, {a: '${escapes}'}] AS x`,
+    `MATCH (n) WHERE n.a = '${escapes}' RETURN n`,
+    `RETURN '${escapes} AS x`,
+  ]) {
+    const { result, stepCount } = inSteps(text);
+    assert.deepEqual(result, atOnce(text));
+    // Each quarter of a million characters of it.
+    assert.ok(stepCount >= 4, `${stepCount} steps`);
+  }
+});
+
+test('a number of megabytes is refused without being read to its end', () => {
+  const digits = '1'.repeat(1_000_000);
+  for (const [text, detail] of [
+    [digits, 'IntegerOverflow'],
+    [`-${digits}`, 'IntegerOverflow'],
+    [`${digits}.5`, 'IntegerOverflow'],
+    [`0.${digits}`, 'FloatingPointOverflow'],
+    [`.${digits}`, 'FloatingPointOverflow'],
+    [`1e-${digits}`, 'FloatingPointOverflow'],
+    ['1_'.repeat(500_000), 'FloatingPointOverflow'],
+  ] as const) {
+    const fault = atOnce(`RETURN ${text} AS x`);
+    assert.match(String(fault), /more than 32768 characters \(service\.queryMaxNumberDigits\)/u);
+    assert.match(String(fault), new RegExp(detail, 'u'));
+  }
+  // As many digits as are allowed, with what may stand between and behind them.
+  const allowed = `${'1_'.repeat(4_999)}1`;
+  assert.match(String(atOnce(`RETURN ${allowed} AS x`)), /beyond 64 bits/u);
+  assert.equal(typeof atOnce(`RETURN 0.${'1'.repeat(9_990)}e+10 AS x`), 'object');
+});

@@ -4,7 +4,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cypherFrontend } from '#language/cypher/frontend.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
-import { SqlDatabase, type StatementResult } from '#test/query/support/sql-database.ts';
+import {
+  type RunOptions,
+  SqlDatabase,
+  type StatementResult,
+} from '#test/query/support/sql-database.ts';
 
 const nodeCount = 100;
 let db: SqlDatabase;
@@ -19,7 +23,7 @@ before(async () => {
 
 after(() => db[Symbol.asyncDispose]());
 
-async function run(text: string): Promise<StatementResult> {
+async function run(text: string, options: RunOptions = {}): Promise<StatementResult> {
   const transaction = db.state.begin('READ_COMMITTED');
   transaction.beginStatement();
   const limits = { expressionDepthMax: 200, statementBytesMax: 1 << 22 };
@@ -30,7 +34,7 @@ async function run(text: string): Promise<StatementResult> {
     expressionDepthMax: 200,
   }) as QueryProgram;
   try {
-    const result = await db.execute(program, transaction);
+    const result = await db.execute(program, transaction, options);
     await transaction.commit();
     return result;
   } finally {
@@ -102,4 +106,25 @@ test('a record of thousands of properties that is refused is not there, nor chan
     await propertiesOf(),
     expected((at) => at),
   );
+});
+
+test('a row of thousands of columns is computed with pauses', async () => {
+  const columns = named((at) => `n.k + ${at} AS c${at}`);
+  const { rows, pauseCount } = await run(`MATCH (n:Q {k: 1}) RETURN ${columns}`);
+  assert.deepEqual(rows, [Array.from({ length: propertyCount }, (_, at) => at + 1)]);
+  assert.ok(pauseCount >= Math.floor(propertyCount / 512), `${pauseCount} pauses`);
+});
+
+test('the first use of the engine of regular expressions has turns of its own', async () => {
+  const text = "MATCH (n:Q {k: 12}) RETURN [n, 1 =~ 'x', toString(n.k) =~ '[1-3]+'][2] AS x";
+  const { rows, pauseCount } = await run(text);
+  assert.deepEqual(rows, [[true]]);
+  const first = await run(text, { isEngineNew: true });
+  assert.deepEqual(first.rows, rows);
+  assert.equal(first.pauseCount, pauseCount);
+  // Whatever pauses for another reason is begun anew, and comes by the engine again.
+  const long = `${text}, size(toUpper('${'é'.repeat(300_000)}' + toString(n.k) + ' ')) AS y`;
+  const paused = await run(long, { isEngineNew: true });
+  assert.deepEqual(paused.rows, [[true, 300_003]]);
+  assert.ok(paused.pauseCount >= (await run(long)).pauseCount);
 });

@@ -33,6 +33,8 @@ export interface RunOptions {
   readonly transaction?: Transaction;
   /** The statement writes nothing, and its operators are told so. */
   readonly isRead?: boolean;
+  /** The engine of regular expressions has not run yet. */
+  readonly isEngineNew?: boolean;
   /** Counts what is written. */
   readonly statistics?: ExecutionContext['statistics'];
   /** Bytes that the statement may hold. */
@@ -216,7 +218,7 @@ function contextFor(
       ...options.limits,
     },
     memory,
-    regexBudget: { remainingMs: 1000 },
+    regexBudget: { remainingMs: 1000, isEngineNew: options.isEngineNew === true },
     databaseName: 'test',
     serverVersion: '0.0.0',
     defaults: () => undefined,

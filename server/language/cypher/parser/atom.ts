@@ -317,38 +317,39 @@ function reduce(parser: Parser): Expression {
   return { kind: 'reduce', accumulator, initial, variable, list: over, step, ...span };
 }
 
-const mapEntries = new LoopSite<MapEntry[]>();
+interface MapEntries {
+  readonly entries: MapEntry[];
+  /** Undefined as soon as one is no literal. */
+  values: Map<string, Value> | undefined;
+}
+
+const mapEntries = new LoopSite<MapEntries>();
 
 function map(parser: Parser): Expression {
   const at = parser.start;
   const nodesBefore = parser.nodeCount;
   parser.expect('{');
-  const loop = parser.resumed(mapEntries) ?? parser.opened<MapEntry[]>(mapEntries, []);
-  const entries = loop.state;
+  const loop =
+    parser.resumed(mapEntries) ?? parser.opened(mapEntries, { entries: [], values: new Map() });
+  const { entries } = loop.state;
   while (!parser.at('}')) {
     if (entries.length > 0) parser.expect(',');
     const key = mapKey(parser);
     if (entries.length === 0 && parser.at('}'))
       throw parser.fault(at, 'UnexpectedSyntax', `parameters are written $${key}, not {${key}}`);
     parser.expect(':');
-    entries.push({ key, value: parser.grammar.expression(parser) });
+    const value = parser.grammar.expression(parser);
+    entries.push({ key, value });
+    if (value.kind !== 'literal') loop.state.values = undefined;
+    else loop.state.values?.set(key, value.value);
     parser.took(loop);
   }
   parser.expect('}');
   const span = { at, end: parser.lastEnd };
-  const value = constantMap(entries);
-  if (value === undefined) return { kind: 'map', entries, ...span };
+  const { values } = loop.state;
+  if (values === undefined) return { kind: 'map', entries, ...span };
   parser.forgetNodesSince(nodesBefore);
-  return { kind: 'literal', value, ...span };
-}
-
-function constantMap(entries: readonly MapEntry[]): Map<string, Value> | undefined {
-  const values = new Map<string, Value>();
-  for (const { key, value } of entries) {
-    if (value.kind !== 'literal') return undefined;
-    values.set(key, value.value);
-  }
-  return values;
+  return { kind: 'literal', value: values, ...span };
 }
 
 function mapKey(parser: Parser): string {

@@ -87,6 +87,11 @@ export class LoopMemo {
     this.#pauseBefore(loop.index + 1);
   }
 
+  /** The token is long, and not read to its end. @throws the pause */
+  interrupts(token: number): never {
+    this.#pauseBefore(token + 1);
+  }
+
   #pauseBefore(frontier: number): never {
     this.#frontier = frontier;
     this.#stepStart = 0;

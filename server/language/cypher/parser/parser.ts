@@ -67,7 +67,7 @@ export class Parser {
     this.limits = limits;
     this.#numbers = limits.numbers;
     this.#nodesMax = Math.max(10_000, Math.floor(limits.statementBytesMax / bytesPerNode));
-    this.#tokens = new Tokens(text);
+    this.#tokens = new Tokens(text, memo && ((token) => memo.interrupts(token)));
     this.#memo = memo;
   }
 

@@ -1,8 +1,12 @@
 import { DatabaseError } from '#core/errors.ts';
 import { compileLike } from '#core/text/like-pattern.ts';
 import type { LikePattern } from '#core/text/like-pattern.ts';
-import { compileRegularExpression } from '#core/text/regular-expression.ts';
-import type { RegularExpression } from '#core/text/regular-expression.ts';
+import {
+  compileRegularExpression,
+  isEnginePrepared,
+  prepareEngine,
+  type RegularExpression,
+} from '#core/text/regular-expression.ts';
 import { textOf } from '#core/text/text-form.ts';
 import type { Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../context.ts';
@@ -87,6 +91,7 @@ export function compileMatches(text: Evaluator, pattern: Evaluator): Condition {
     const value = text(context);
     const wanted = pattern(context);
     if (value === null || wanted === null) return null;
+    requireEngine(context);
     return matchesAny(value, last.compiled(wanted, context), context);
   };
 }
@@ -98,8 +103,19 @@ export function compileCypherMatches(text: Evaluator, pattern: Evaluator): Condi
     const value = text(context);
     const wanted = pattern(context);
     if (typeof value !== 'string' || typeof wanted !== 'string') return null;
+    requireEngine(context);
     return matches(value, last.compiled(wanted, context), context);
   };
+}
+
+/**
+ * The first use of the engine takes some turns. A statement that began before it does so in each evaluation in turns, since that must come
+ * by the same calls whenever it is begun anew.
+ */
+function requireEngine(context: EvaluationContext): void {
+  if (context.regexBudget.isEngineNew !== true || !canPause(context)) return;
+  if (context.longCalls === undefined && isEnginePrepared()) return;
+  pausingValue(context, requireEngine, prepareEngine);
 }
 
 function matchesAny(value: Value, pattern: RegularExpression, context: EvaluationContext): boolean {

@@ -16,6 +16,8 @@ import {
 import { RowMemory, unweighedBytesMax } from '../hold/row-memory.ts';
 
 const fewColumns = 64;
+/** Of one row, where it has more of them. */
+const columnsPerTurn = 512;
 
 export interface CompiledColumn {
   readonly slot: Slot;
@@ -46,7 +48,9 @@ export class ProjectOperator implements PhysicalOperator {
   /** Not only after the last column is looked at what the row has made. */
   readonly #isWide: boolean;
   #context: ExecutionContext | undefined;
-  /** Rows are computed with patience: the one at hand was suspended, or the one before was large. */
+  /** Of so many columns that a row takes several turns. */
+  readonly #isVeryWide: boolean;
+  /** Rows are computed with patience: the one at hand was suspended, the one before was large, or they are very wide. */
   #isSlow = false;
   /** With patience: the column of the row at hand that is computed next; none when the next row is wanted. */
   #column: number | undefined;
@@ -61,6 +65,7 @@ export class ProjectOperator implements PhysicalOperator {
     this.description = description;
     this.#input = input;
     this.#isWide = columns.length > fewColumns;
+    this.#isVeryWide = columns.length > columnsPerTurn;
     this.#slots = columns.map((column) => column.slot);
     this.#evaluators = columns.map((column) => column.value);
     if (!areOutput) this.fill = undefined;
@@ -72,7 +77,7 @@ export class ProjectOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#column = undefined;
-    this.#isSlow = false;
+    this.#isSlow = this.#isVeryWide;
     this.#patience.reset();
     this.#input.open(context);
   }
@@ -119,12 +124,14 @@ export class ProjectOperator implements PhysicalOperator {
       this.#column = at;
       memory.beginColumn();
       if (!this.#patience.attempt(context, this.#compute)) return PAUSE;
-      if (!memory.endColumn(context.frame[this.#slots[at] as Slot] as Value, context)) continue;
+      const isTurnOver = memory.endColumn(context.frame[this.#slots[at] as Slot] as Value, context);
+      const isShareOver = this.#isVeryWide && at % columnsPerTurn === columnsPerTurn - 1;
+      if (!isTurnOver && !isShareOver) continue;
       this.#column = at + 1;
       return PAUSE;
     }
     this.#column = undefined;
-    this.#isSlow = this.#patience.isNeeded || memory.isHeld;
+    this.#isSlow = this.#patience.isNeeded || memory.isHeld || this.#isVeryWide;
     return ROW;
   }
 
