@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { GroupCall, Rejection } from '../api/observation.ts';
-import { nextPolls } from '../observe/leader-polls.ts';
+import { learnersOf, nextPolls } from '../observe/leader-polls.ts';
 import type { LeaderPolls } from '../observe/leader-polls.ts';
 import type { Recall, Remembered } from '../observe/observe-cluster.ts';
 
@@ -41,13 +41,13 @@ export class ClusterMemory {
       [...this.#silentSinceMs].map(([name, sinceMs]) => [name, nowMs - sinceMs]),
     );
     const leaderForMs = this.#notePoll(nextPolls(this.#polls, leader, { lagMax, nowMs }), nowMs);
-    const caughtUpPolls = this.#polls?.caughtUp ?? new Map();
+    const learners = learnersOf(this.#polls, nowMs);
     const settled = new Map<string, string>();
     for (const [key, { hash, version }] of this.#applied) {
       if (objects.get(key)?.metadata.resourceVersion === version) settled.set(key, hash);
     }
     const marks = { done: this.#done, running: this.#running, groupCall: this.#groupCall };
-    const said = { leaderForMs, caughtUpPolls, silentForMs };
+    const said = { leaderForMs, learners, silentForMs };
     return { settled, rejections: this.#rejections, ...marks, ...said };
   }
 

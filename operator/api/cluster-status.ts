@@ -33,6 +33,7 @@ const member = z.object({
   state: text(32),
   volumeUid: text(64),
   incarnation: text(128),
+  learnerSince: text(64),
   storageId: text(64),
   restartHash: text(64),
   message: text(1024),
@@ -150,6 +151,14 @@ export const clusterStatus = z.object({
       incidentToken: text(64),
       since: text(64),
       candidates: z.array(z.string().max(63)).max(25).optional(),
+    })
+    .optional(),
+  failedJoin: z
+    .object({
+      members: z.array(z.string().max(63)).max(25).meta({ 'x-kubernetes-list-type': 'set' }),
+      message: z.string().max(2048),
+      token: z.string().max(64),
+      inputs: z.string().max(64),
     })
     .optional(),
   applied: z

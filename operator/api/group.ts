@@ -36,6 +36,8 @@ export interface RaftPeer {
   readonly version: string | undefined;
   /** Leader only: entries that it lacks; -1 is never heard of. */
   readonly lag: number | undefined;
+  /** Leader only: the last entry that it is known to have. */
+  readonly match: number | undefined;
   readonly isReachable: boolean | undefined;
   readonly status: string | undefined;
 }
@@ -80,6 +82,7 @@ export function parseRaftAnswer(body: string): RaftAnswer {
       priority: numberOf(peer['priority']) ?? 0,
       version: textOf(peer['version']),
       lag: numberOf(peer['replicationLag']),
+      match: numberOf(peer['matchIndex']),
       isReachable: typeof peer['reachable'] === 'boolean' ? peer['reachable'] : undefined,
       status: textOf(peer['replicaStatus']),
     })),

@@ -31,8 +31,8 @@ export interface Observation {
   readonly members: readonly ObservedMember[];
   /** For how long the same member has been seen to lead; undefined: for the first time, or none does. */
   readonly leaderForMs: number | undefined;
-  /** By name in the group, how many polls in a row the same leader, in the same term, has said of a learner that it has caught up. */
-  readonly caughtUpPolls: ReadonlyMap<string, number>;
+  /** By name in the group, as the same leader has told of them in the same term. */
+  readonly learners: ReadonlyMap<string, ObservedLearner>;
   /** By name, for how long a member that Kubernetes calls ready has been asked of its group in vain. */
   readonly silentForMs: ReadonlyMap<string, number>;
   readonly claims: readonly Claim[];
@@ -69,6 +69,13 @@ export interface GroupCall {
   /** Of the last failure. */
   readonly message: string;
   readonly atMs: number;
+}
+
+export interface ObservedLearner {
+  /** How many polls in a row it had caught up. */
+  readonly caughtUpPolls: number;
+  /** For how long it has got no further entry. */
+  readonly standstillMs: number;
 }
 
 export interface ObservedBootstrap {

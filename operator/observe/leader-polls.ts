@@ -1,9 +1,10 @@
 import type { RaftAnswer } from '../api/group.ts';
-import type { ObservedMember } from '../api/observation.ts';
+import type { ObservedLearner, ObservedMember } from '../api/observation.ts';
 
 /*
- * How often in a row the one that leads has said of a learner that it has caught up (operator.md 8.2). A poll that failed, another
- * leader and another term begin anew: what was said before is about another log.
+ * What the one that leads has said of its learners, poll by poll (operator.md 8.2): how often in a row that one has caught up, and
+ * since when it has got no further entry. A poll that failed, another leader and another term begin anew: what was said before is about
+ * another log.
  */
 
 /** So long after the last one an answer is a poll of its own: looks may follow each other within milliseconds. */
@@ -15,16 +16,24 @@ export interface LeaderWord {
   readonly answer: RaftAnswer;
 }
 
+interface Learner {
+  /** Polls in a row in which it had caught up. */
+  readonly polls: number;
+  /** The last entry that it has, and since when. */
+  readonly match: number;
+  readonly sinceMs: number;
+}
+
 export interface LeaderPolls {
   /** Who leads in which term. */
   readonly mark: string;
   readonly answer: RaftAnswer;
   readonly atMs: number;
-  /** Polls in a row, by the name of the learner in the group. */
-  readonly caughtUp: ReadonlyMap<string, number>;
+  /** By name in the group. */
+  readonly learners: ReadonlyMap<string, Learner>;
 }
 
-const none: ReadonlyMap<string, number> = new Map();
+const nobody: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** The highest term that anybody claims to lead in. */
 export function leaderWord(members: readonly ObservedMember[]): LeaderWord | undefined {
@@ -51,24 +60,39 @@ export function nextPolls(
   const mark = `${peerId}/${answer.term}`;
   const before = known?.mark === mark ? known : undefined;
   const isPoll = before === undefined || nowMs - before.atMs >= pollMsMin;
-  const counts = learnersCaughtUp(answer, lagMax).map((id) => {
-    const count = before?.caughtUp.get(id) ?? 0;
-    return [id, isPoll ? count + 1 : Math.max(1, count)] as const;
+  const learners = answer.peers.filter((peer) => peer.inConfiguration && !peer.isVoter);
+  const next = learners.map((peer) => {
+    const { id, match = -1 } = peer;
+    const was = before?.learners.get(id);
+    const polls = (was?.polls ?? 0) + (isPoll || was === undefined || was.polls === 0 ? 1 : 0);
+    const sinceMs = was !== undefined && match <= was.match ? was.sinceMs : nowMs;
+    return [id, { polls: hasCaughtUp(peer, lagMax) ? polls : 0, match, sinceMs }] as const;
   });
   return {
     mark,
     answer,
     atMs: isPoll ? nowMs : before.atMs,
-    caughtUp: counts.length === 0 ? none : new Map(counts),
+    learners: next.length === 0 ? nobody : new Map(next),
   };
 }
 
-function learnersCaughtUp({ peers }: RaftAnswer, lagMax: number): readonly string[] {
-  return peers
-    .filter(({ inConfiguration, isVoter, isReachable, status, lag = -1 }) => {
-      const isHealthy = status === undefined || status === 'HEALTHY';
-      const isClose = lag >= 0 && lag <= lagMax;
-      return inConfiguration && !isVoter && isReachable === true && isHealthy && isClose;
-    })
-    .map(({ id }) => id);
+/** As looks see them. */
+export function learnersOf(
+  polls: LeaderPolls | undefined,
+  nowMs: number,
+): ReadonlyMap<string, ObservedLearner> {
+  if (polls === undefined || polls.learners.size === 0) return nobody;
+  const seen = [...polls.learners].map(
+    ([id, learner]) =>
+      [id, { caughtUpPolls: learner.polls, standstillMs: nowMs - learner.sinceMs }] as const,
+  );
+  return new Map(seen);
+}
+
+function hasCaughtUp(
+  { isReachable, status, lag = -1 }: RaftAnswer['peers'][number],
+  lagMax: number,
+): boolean {
+  const isHealthy = status === undefined || status === 'HEALTHY';
+  return isReachable === true && isHealthy && lag >= 0 && lag <= lagMax;
 }

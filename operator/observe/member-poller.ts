@@ -202,6 +202,6 @@ function digestOf(answer: unknown): string {
     commitIndex: undefined,
     lastIndex: undefined,
     lastTerm: undefined,
-    peers: peers.map((peer) => ({ ...peer, lag: undefined })),
+    peers: peers.map((peer) => ({ ...peer, lag: undefined, match: undefined })),
   });
 }

@@ -61,7 +61,7 @@ export type Remembered = Pick<
   | 'groupCall'
   | 'leaderForMs'
   | 'silentForMs'
-  | 'caughtUpPolls'
+  | 'learners'
 >;
 
 export type Recall = (

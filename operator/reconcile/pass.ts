@@ -9,6 +9,8 @@ import { isBringingData } from '../resources/bootstrap.ts';
 import { isReplicated } from '../resources/replication.ts';
 import { precheckName } from '../resources/precheck-job.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
+import { standingFailure } from './group/failed-join.ts';
+import type { FailedJoin } from './group/failed-join.ts';
 import { viewOfGroup } from './group/group-view.ts';
 import type { GroupView } from './group/group-view.ts';
 import { podCount } from './group/pod-count.ts';
@@ -40,6 +42,8 @@ export interface Pass {
   readonly wanted: number;
   /** Pods that the StatefulSet has to have now. */
   readonly podCount: number;
+  /** Members that did not catch up, and are not tried again yet. */
+  readonly failedJoin: FailedJoin | undefined;
 }
 
 export interface Trouble {
@@ -85,6 +89,7 @@ export interface Draft {
   isGroupRefused: boolean;
   /** A member does not serve. */
   isMemberDown: boolean;
+  failedJoin: FailedJoin | undefined;
   incidentToken: string | undefined;
   /** A lost quorum; the token when it may be given up. */
   quorum:
@@ -145,6 +150,7 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
       replicates,
       voters: spec.replicas,
     }),
+    failedJoin: standingFailure(cluster, { members: seen.members, group }),
   };
 }
 
@@ -162,7 +168,7 @@ function factsOf(
     minReadySeconds: spec.update.minReadySeconds,
     tolerateUnhealthy: spec.update.tolerateUnhealthy,
     leaderForMs: seen.leaderForMs,
-    caughtUpPolls: seen.caughtUpPolls,
+    learners: seen.learners,
   };
 }
 
@@ -201,6 +207,7 @@ export function makeDraft(pass: Pass): Draft {
     isScaling: false,
     isGroupRefused: false,
     isMemberDown: false,
+    failedJoin: pass.failedJoin,
     incidentToken: undefined,
     quorum: undefined,
     warnings: [],

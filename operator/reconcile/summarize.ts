@@ -63,6 +63,7 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
       ...certificateSecrets(pass),
     },
     recovery: recoveryOf(pass, draft),
+    failedJoin: draft.failedJoin,
     applied: {
       ...draft.applied,
       restartHash: pass.restartHash,
@@ -182,6 +183,10 @@ function memberStatus(pass: Pass, member: ObservedMember): MemberStatus {
     zone: node?.zone,
     lag: isKnown && peer?.lag !== undefined ? bucketOf(peer.lag) : undefined,
     state: peer?.status,
+    learnerSince:
+      peer?.isVoter === false || (!isKnown && before?.learnerSince !== undefined)
+        ? (before?.learnerSince ?? iso(pass))
+        : undefined,
     volumeUid: claim?.metadata.uid,
     storageId: member.raft?.storageId ?? before?.storageId,
     incarnation: pod === undefined ? undefined : incarnationOf(pod),

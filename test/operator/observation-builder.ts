@@ -170,7 +170,7 @@ function settleAnew(spec: object): Observation {
       },
     ],
     leaderForMs: undefined,
-    caughtUpPolls: new Map(),
+    learners: new Map(),
     claims: [baseClaim as unknown as Claim],
     jobs: undefined,
     prechecks: new Map(),

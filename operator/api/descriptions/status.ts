@@ -100,6 +100,13 @@ export const statusDescriptions: Readonly<Record<string, string>> = {
   'status.recovery.incidentToken': 'Word that approves this incident and no other',
   'status.recovery.since': 'When it was noticed',
   'status.recovery.candidates': 'Members whose data could go on',
+  'status.members.learnerSince': 'Since when it belongs to the group without a vote',
+  'status.failedJoin':
+    'Members that did not catch up in ten minutes and were taken out of the group; their pods stay',
+  'status.failedJoin.members': 'Their pods',
+  'status.failedJoin.message': 'Why, and how to try again',
+  'status.failedJoin.token': 'Word by which they are tried again',
+  'status.failedJoin.inputs': 'Hash of the spec and the annotation that it was tried with',
   'status.applied': 'What members are known to have taken over; for the operator',
   'status.applied.restartHash': 'Hash of what needs a restart',
   'status.applied.hotHash': 'Hash of the settings that were set on the running members',

@@ -1,4 +1,4 @@
-import type { ObservedMember } from '../../api/observation.ts';
+import type { Observation, ObservedMember } from '../../api/observation.ts';
 import { readySinceMs } from '../../resources/pod-state.ts';
 import { majority, memberIsUp } from './group-view.ts';
 import { isBehind, memberTrouble } from './member-trouble.ts';
@@ -18,8 +18,7 @@ export interface GroupFacts {
   readonly tolerateUnhealthy: number;
   /** For how long the same member has been seen to lead; undefined when it was seen for the first time. */
   readonly leaderForMs: number | undefined;
-  /** How many polls in a row the leader has said of a learner that it has caught up. */
-  readonly caughtUpPolls: ReadonlyMap<string, number>;
+  readonly learners: Observation['learners'];
 }
 
 /** Allowed, or why not. */
@@ -33,6 +32,8 @@ const denied = (why: string): Verdict => ({ isAllowed: false, why });
 export const leaderStableMs = 10_000;
 /** A learner may have caught up at one moment and lag at the next. */
 const caughtUpPollsMin = 2;
+/** A learner that has got no further entry for so long does not get on, whatever the leader calls it. */
+const standstillMsMax = 60_000;
 const badLogs = new Set(['FAILED', 'GAVE_UP']);
 
 /** A voter that follows closely, answers and has done so for long enough. */
@@ -66,19 +67,22 @@ function isClose(
 /** A learner that has caught up, by the word of the leader in two polls, and does not deny it itself. */
 export function caughtUp(
   { peerId, raft }: ObservedMember,
-  { group, caughtUpPolls }: GroupFacts,
+  { group, learners }: GroupFacts,
 ): boolean {
   return (
     group.peers.get(peerId)?.isVoter === false &&
     raft?.resync === undefined &&
     raft?.isAdmitted !== false &&
-    (caughtUpPolls.get(peerId) ?? 0) >= caughtUpPollsMin
+    (learners.get(peerId)?.caughtUpPolls ?? 0) >= caughtUpPollsMin
   );
 }
 
 /** A member that is on its way into the group, or back to it, however long that takes. */
-export function getsOn({ peerId, raft }: ObservedMember, { group }: GroupFacts): boolean {
-  return raft?.resync !== undefined || group.peers.get(peerId)?.status === 'CATCHING_UP';
+export function getsOn({ peerId, raft }: ObservedMember, { group, learners }: GroupFacts): boolean {
+  if (raft?.resync !== undefined) return true;
+  const learner = learners.get(peerId);
+  if (learner === undefined) return group.peers.get(peerId)?.status === 'CATCHING_UP';
+  return learner.caughtUpPolls > 0 || learner.standstillMs < standstillMsMax;
 }
 
 /** A voter that acknowledges entries, ready or not; unknown counts as contributing, so that it is left alone. */

@@ -7,6 +7,7 @@ import { addressOf } from '../../resources/server-list.ts';
 import { memberTrouble } from '../group/member-trouble.ts';
 import { canChangeMembership, caughtUp, getsOn, healthy } from '../group/predicates.ts';
 import { lookAgain, note, stall } from '../pass.ts';
+import { failedLearners, noteLate, withoutFailed } from './late-learners.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
 /*
@@ -20,9 +21,16 @@ const joinDeadlineMs = 600_000;
 export const changeMembership: Step = (pass, draft) => {
   const { group, isReplicated, wanted, record } = pass;
   if (!isReplicated || wanted === 0) return undefined;
-  const isMissing = missingOf(pass).length > 0;
+  noteLate(pass, draft);
+  const [failed] = failedLearners(pass, draft);
+  const missing = withoutFailed(pass, draft, missingOf(pass));
+  const isMissing = missing.length > 0;
   const surplus = surplusOf(pass);
   const lost = lostVoter(pass);
+  if (failed !== undefined) {
+    lookAgain(draft, pollMs);
+    return removePeer(pass, draft, failed, 'it did not catch up in ten minutes');
+  }
   if (!isMissing && surplus.length === 0 && lost === undefined) {
     if (draft.operation?.type === 'Scale') draft.operation = undefined;
     return undefined;
@@ -35,8 +43,11 @@ export const changeMembership: Step = (pass, draft) => {
     return undefined;
   }
   tellFetching(pass, draft);
-  checkDeadline(pass, draft);
-  const end = (lost && replaceLost(pass, draft, lost)) ?? promote(pass, draft) ?? add(pass, draft);
+  checkDeadline(pass, draft, missing);
+  const end =
+    (lost && replaceLost(pass, draft, lost)) ??
+    promote(pass, draft, missing) ??
+    add(pass, draft, missing);
   if (end !== undefined) return end;
   return isMissing ? undefined : removeHighest(pass, draft, surplus);
 };
@@ -93,11 +104,15 @@ function lostVoter({ seen, group }: Pass): ObservedMember | undefined {
   );
 }
 
-function promote(pass: Pass, draft: Draft): StepEnd | undefined {
-  const { seen, group, spec, podCount, facts } = pass;
+function promote(
+  pass: Pass,
+  draft: Draft,
+  missing: readonly ObservedMember[],
+): StepEnd | undefined {
+  const { group, spec, podCount, facts } = pass;
   const ready: string[] = [];
-  for (const member of seen.members.slice(0, Math.min(spec.replicas, podCount))) {
-    if (group.voters.includes(member.peerId)) continue;
+  for (const member of missing) {
+    if (member.ordinal >= Math.min(spec.replicas, podCount)) continue;
     if (!caughtUp(member, facts)) return undefined;
     ready.push(member.peerId);
   }
@@ -115,13 +130,12 @@ function namesOf({ seen }: Pass, peerIds: readonly string[]): string {
     .join(', ');
 }
 
-function add(pass: Pass, draft: Draft): StepEnd | undefined {
-  const { seen, group, cluster, spec, podCount, facts } = pass;
-  const next = seen.members
-    .slice(0, podCount)
-    .find(
-      ({ peerId, pod, isReplicated }) => !group.peers.has(peerId) && isReplicated && isRunning(pod),
-    );
+function add(pass: Pass, draft: Draft, missing: readonly ObservedMember[]): StepEnd | undefined {
+  const { group, cluster, spec, podCount, facts } = pass;
+  const next = missing.find(
+    ({ ordinal, peerId, pod, isReplicated }) =>
+      ordinal < podCount && !group.peers.has(peerId) && isReplicated && isRunning(pod),
+  );
   if (next === undefined) return undefined;
   const verdict = canChangeMembership(group.voters.length, facts);
   if (!verdict.isAllowed) return waitFor(draft, verdict.why);
@@ -194,10 +208,9 @@ function removePeer(
   why: string,
   force = false,
 ): StepEnd | undefined {
-  const verdict = canChangeMembership(
-    Math.max(1, pass.group.voters.length - 1),
-    without(pass, member),
-  );
+  const { voters } = pass.group;
+  const rest = voters.length - (voters.includes(member.peerId) ? 1 : 0);
+  const verdict = canChangeMembership(Math.max(1, rest), without(pass, member));
   if (!verdict.isAllowed) return waitFor(draft, verdict.why);
   note(draft, 'MemberRemoved', `${member.name}: ${why}`);
   const { peerId } = member;
@@ -228,13 +241,14 @@ function tellFetching({ seen, group }: Pass, draft: Draft): void {
     draft.progress = { ...draft.progress, message: words.join('; ') };
 }
 
-function checkDeadline(pass: Pass, draft: Draft): void {
+function checkDeadline(pass: Pass, draft: Draft, missing: readonly ObservedMember[]): void {
   const { operation } = draft;
   const elapsedMs = pass.nowMs - Date.parse(operation?.startedAt ?? '');
   if (operation?.type !== 'Scale' || !(elapsedMs >= joinDeadlineMs)) return;
-  // One that gets on has as long as its data take.
-  const late = missingOf(pass)
-    .filter((member) => !getsOn(member, pass.facts))
+  // One that gets on has as long as its data take; those in the group have their own time.
+  const { group, facts } = pass;
+  const late = missing
+    .filter((member) => !group.peers.has(member.peerId) && !getsOn(member, facts))
     .map(({ name }) => name);
   const { groupCall } = pass.seen;
   const cause = groupCall?.message ? ` (${groupCall.target}: ${groupCall.message})` : '';

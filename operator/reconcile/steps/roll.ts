@@ -28,7 +28,10 @@ export const roll: Step = (pass, draft) => {
     draft.operation = undefined;
     return undefined;
   }
-  const members = seen.members.slice(0, Math.max(1, pass.podCount));
+  // Who failed to join is no part of the group: nobody waits for it.
+  const members = seen.members
+    .slice(0, Math.max(1, pass.podCount))
+    .filter(({ name }) => draft.failedJoin?.members.includes(name) !== true);
   draft.isTemplateOutdated = members.some(
     ({ pod }) => pod !== undefined && hasOldTemplate(pass, pod),
   );
@@ -415,7 +418,9 @@ function awaitReady(
   const { operation } = draft;
   const { node } = member;
   const problem = podProblem(pod);
-  const isGettingOn = getsOn(member, pass.facts);
+  // A learner has a time of its own, but for an image that may be why it does not catch up.
+  const isJoining = pass.group.learners.includes(member.peerId) && operation?.type !== 'Upgrade';
+  const isGettingOn = getsOn(member, pass.facts) || isJoining;
   const detail = problem?.message ?? `${pod.metadata.name} is not ready yet`;
   // Without a place in the group, or its data, it cannot get ready: why it lacks them says more.
   const isExplained = draft.isGroupRefused || (isGettingOn && draft.isScaling);

@@ -112,6 +112,23 @@ const groupFlows: Flow[] = [
     isDone: (world) => isReady(world) && world.members.group.voters.length === 5,
   },
   {
+    name: 'a fourth member that does not catch up',
+    prepare: (world) => create(world, three),
+    begin: (world) => {
+      const stuck = { lag: 4321, status: 'STALLED', match: 1 };
+      world.members.group.told.set('orders-3.orders.shop.svc.cluster.local_2434', stuck);
+      world.turnMs = 30_000;
+      world.api.change('Cluster', 'orders', { spec: { replicas: 4 } });
+    },
+    isDone: (world) =>
+      world.condition('Stalled') === 'True JoinFailed' &&
+      world.cluster().status?.operation === undefined &&
+      world.cluster().status?.failedJoin !== undefined &&
+      world.members.group.voters.length === 3 &&
+      world.members.group.learners.length === 0 &&
+      world.api.find('Pod', 'orders-3') !== undefined,
+  },
+  {
     name: 'three to one',
     prepare: (world) => create(world, three),
     begin: (world) => world.api.change('Cluster', 'orders', { spec: { replicas: 1 } }),

@@ -17,6 +17,8 @@ interface Peer {
 
 const learnerLag = 300;
 const lagPerMoment = 150;
+/** As far as what is told of the others goes. */
+const logEnd = 100_000;
 
 export class SimulatedGroup {
   readonly #peers = new Map<string, Peer>();
@@ -36,7 +38,10 @@ export class SimulatedGroup {
     { database: string; phase: string; bytes: number; totalBytes: number }
   >();
   /** By peer: what its leader says of it, whatever is the case. */
-  readonly told = new Map<string, { readonly lag: number; readonly status: string }>();
+  readonly told = new Map<
+    string,
+    { readonly lag: number; readonly status: string; readonly match?: number }
+  >();
   /** By peer: databases whose copy there differs, and what its log says of its disk. */
   readonly diverged = new Map<string, readonly string[]>();
   readonly logStates = new Map<string, string>();
@@ -172,7 +177,9 @@ export class SimulatedGroup {
     const isReachable = this.#isAdmitted(id);
     const status = isReachable ? (lag === 0 ? 'HEALTHY' : 'CATCHING_UP') : 'STALLED';
     const told = this.told.get(id) ?? { lag, status };
-    return { replicationLag: told.lag, reachable: isReachable, replicaStatus: told.status };
+    const matchIndex = ('match' in told ? told.match : undefined) ?? logEnd - told.lag;
+    const replicationLag = told.lag;
+    return { replicationLag, matchIndex, reachable: isReachable, replicaStatus: told.status };
   }
 
   manage(self: string, method: string, url: URL, body: Record<string, unknown>): Answer {
