@@ -41,7 +41,16 @@ const member = z.object({
 
 const operation = z.object({
   id: z.string().max(64),
-  type: z.enum(['Create', 'Scale', 'Restart', 'Upgrade', 'RollBack', 'Resume', 'Repair']),
+  type: z.enum([
+    'Create',
+    'Scale',
+    'Restart',
+    'Upgrade',
+    'RollBack',
+    'Hibernate',
+    'Resume',
+    'Repair',
+  ]),
   target: z.string().max(512),
   step: z.string().max(64),
   generation: long,

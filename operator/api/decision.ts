@@ -81,6 +81,7 @@ export const eventReasons = [
   'CertificateRenewed',
   'CARotationStep',
   'TokenRotationStep',
+  'HibernatesBehind',
   'Hibernated',
   'Resumed',
   'VolumeReplaced',

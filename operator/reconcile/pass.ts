@@ -9,6 +9,7 @@ import { isBringingData } from '../resources/bootstrap.ts';
 import { isReplicated } from '../resources/replication.ts';
 import { precheckName } from '../resources/precheck-job.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
+import { awaitsFollowers } from './group/followers-lag.ts';
 import { standingFailure } from './group/failed-join.ts';
 import type { FailedJoin } from './group/failed-join.ts';
 import { viewOfGroup } from './group/group-view.ts';
@@ -149,6 +150,7 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
       wanted: wantedNow,
       replicates,
       voters: spec.replicas,
+      isHeld: spec.hibernate && replicates && awaitsFollowers(facts, previous.operation),
     }),
     failedJoin: standingFailure(cluster, { members: seen.members, group }),
   };

@@ -19,6 +19,7 @@ import { ensureObjects } from './steps/ensure-objects.ts';
 import { ensureSecrets } from './steps/ensure-secrets.ts';
 import { growStorage } from './steps/grow-storage.ts';
 import { decideRecord, handleIncident } from './steps/guard-record.ts';
+import { hibernate } from './steps/hibernate.ts';
 import { labelClaims } from './steps/label-claims.ts';
 import { labelPod } from './steps/label-pod.ts';
 import { changeMembership } from './steps/membership.ts';
@@ -51,6 +52,7 @@ const steps: readonly Step[] = [
   rotateToken,
   ensureCertificates,
   decideRecord,
+  hibernate,
   ensureObjects,
   labelPod,
   labelClaims,

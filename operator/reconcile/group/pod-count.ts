@@ -10,6 +10,8 @@ export interface CountInputs {
   readonly wanted: number;
   readonly voters: number;
   readonly replicates: boolean;
+  /** Pods that shall go stay for now. */
+  readonly isHeld: boolean;
 }
 
 /** At most so many members are begun at once: a pair never leaves two voters on the way from one to three. */
@@ -21,9 +23,10 @@ const pairSize = 2;
  */
 export function podCount(inputs: CountInputs): number {
   const { seen, record, wanted, replicates } = inputs;
-  if (wanted === 0 || record.recovery?.step === 'stop') return 0;
-  if (!replicates) return 1;
   const present = seen.statefulSet?.spec?.replicas ?? 0;
+  if (record.recovery?.step === 'stop') return 0;
+  if (wanted === 0) return inputs.isHeld ? present : 0;
+  if (!replicates) return 1;
   if (present === 0) return Math.max(1, startMembers(inputs));
   if (present < wanted)
     return mayGrow(inputs, present) ? present + stepUp(wanted - present) : present;

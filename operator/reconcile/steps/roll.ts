@@ -24,10 +24,7 @@ const pollMs = 1000;
 
 export const roll: Step = (pass, draft) => {
   const { seen, spec } = pass;
-  if (spec.hibernate) {
-    draft.operation = undefined;
-    return undefined;
-  }
+  if (spec.hibernate) return undefined;
   // Who failed to join is no part of the group: nobody waits for it.
   const members = seen.members
     .slice(0, Math.max(1, pass.podCount))

@@ -1,0 +1,46 @@
+import { contentHash } from '../../resources/content-hash.ts';
+import { isPatienceOver, lackOf } from '../group/followers-lag.ts';
+import { hasPods, lookAgain, note } from '../pass.ts';
+import type { Draft, Pass, Step } from '../pass.ts';
+
+const pollMs = 1000;
+
+/**
+ * `spec.hibernate` (operator.md 8.11): the members end together, when the followers have what the leader has or a minute has passed.
+ * Nobody leaves the group; how many pods there are follows from the pass.
+ */
+export const hibernate: Step = (pass, draft) => {
+  const { spec, seen, group, podCount, nowMs } = pass;
+  if (!spec.hibernate || !hasPods(pass)) {
+    if (spec.hibernate || draft.operation?.type === 'Hibernate') draft.operation = undefined;
+    return undefined;
+  }
+  const isWaiting = podCount > 0;
+  begin(pass, draft, isWaiting ? 'CatchUp' : 'Stop');
+  lookAgain(draft, pollMs);
+  const lack = lackOf(seen.members, group).join(', ');
+  const message = isWaiting ? `for a minute at most: ${lack}` : 'the members are ending';
+  draft.progress = { reason: 'Hibernating', message };
+  const isDue = !isWaiting && (seen.statefulSet?.spec?.replicas ?? 0) > 0;
+  if (isDue && lack !== '' && isPatienceOver(draft.operation, nowMs))
+    note(
+      draft,
+      'HibernatesBehind',
+      `the members end after a minute of waiting: ${lack}; it comes after the Cluster is resumed`,
+      'Warning',
+    );
+  return undefined;
+};
+
+/** Written before the first pod goes: another instance knows since when it is waited. */
+function begin({ generation, nowMs }: Pass, draft: Draft, step: 'CatchUp' | 'Stop'): void {
+  const before = draft.operation?.type === 'Hibernate' ? draft.operation : undefined;
+  draft.operation = {
+    id: contentHash(['hibernate', generation]),
+    type: 'Hibernate',
+    target: 'members 0',
+    step,
+    generation,
+    startedAt: before?.startedAt ?? new Date(nowMs).toISOString(),
+  };
+}
