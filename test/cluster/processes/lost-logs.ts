@@ -23,6 +23,9 @@ function loseLog({ options: { rootPath } }: LocalServer): void {
   for (const name of logs) rmSync(join(rootPath, name), { recursive: true });
 }
 
+/** A write without a leader is refused soon. */
+const soonRefused = { 'ha.forwardLeaderWaitTimeoutMs': '1000' };
+
 /** As an earlier build wrote it. */
 function forgetGroup({ options: { rootPath } }: LocalServer): void {
   const path = join(rootPath, 'databases', '.catalog', 'catalog.json');
@@ -153,6 +156,28 @@ test('all have lost their logs: a new group begins with the databases and users 
   assert.ok(oldCatalogs(behind).some((name) => name.startsWith('catalog-of-unknown-at-')));
 });
 
+test('all have lost their logs and one comes later: it brings the catalog of the old group into the new one', async (context) => {
+  const cluster = await startProcesses(context, 3, { 'ha.bootstrapTimeoutMs': '8000' });
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  await order(cluster, leader, makeUser('ada'));
+  await insert(cluster, leader, 1, 20);
+  for (const server of cluster.servers)
+    await until('it has them', async () => (await ownCount(cluster, server)) === 20);
+  await Promise.all(cluster.servers.map((server) => server.stop()));
+  cluster.servers.forEach(loseLog);
+  const [late, ...first] = cluster.servers;
+  assert.ok(late && first[0]);
+  await Promise.all(first.map(({ place }) => cluster.restart(place)));
+  await insert(cluster, first[0], 21, 25);
+  await cluster.restart(late.place);
+  await mustServe(cluster, { count: 25, users: ['ada'] });
+  for (const server of cluster.servers) {
+    assert.equal(oldCatalogs(server).length, 1);
+    assert.equal(await databasesOf(cluster, server), 'school ONLINE');
+  }
+});
+
 test('one has lost its log: it comes back by itself into the group that went on, with the same contents', async (context) => {
   const cluster = await startProcesses(context, 3);
   const leader = await cluster.leader();
@@ -181,7 +206,7 @@ test('one has lost its log: it comes back by itself into the group that went on,
 
 test('two have lost their logs: nobody commits until a person approves it, then they come back into what the third one has', async (context) => {
   let word = '';
-  const cluster = await startProcesses(context, 3, {}, () =>
+  const cluster = await startProcesses(context, 3, soonRefused, () =>
     word === '' ? {} : { SERVICE_HA_QUORUM_RECOVERY: word },
   );
   const leader = await cluster.leader();
