@@ -3,36 +3,42 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { maskSecrets } from '#core/text/masked-text.ts';
 
-const linesMax = 1000;
+const entriesMax = 1000;
+/** Stands for the ends of lines in the file, which has a line for each entry. */
+const lineEnd = '\r';
 
 /**
- * Lines that were typed, in `POLYAD_HISTORY` or `~/.polyad_history`, readable by their owner only. Statements that begin with a
- * blank and lines that hold a secret are not kept. A file that cannot be used does no harm.
+ * Statements and commands that were typed, in `POLYAD_HISTORY` or `~/.polyad_history`, readable by their owner only: an entry for each,
+ * however many lines it has. Those that begin with a blank or hold a secret are in no file. A file that cannot be used does no harm.
  */
 export class ShellHistory {
-  readonly lengthMax = linesMax;
+  readonly lengthMax = entriesMax;
   readonly #path: string;
-  readonly #lines: string[];
+  readonly #entries: string[];
+  #lastKept: string | undefined;
   #isUsable = true;
-  #isHidden = false;
 
   constructor(environment: Readonly<Record<string, string | undefined>>) {
     this.#path = environment['POLYAD_HISTORY'] ?? join(homedir(), '.polyad_history');
-    this.#lines = this.#read();
+    this.#entries = this.#read();
+    this.#lastKept = this.#entries.at(-1);
   }
 
   newestFirst(): readonly string[] {
-    return [...this.#lines].reverse();
+    return this.#entries.toReversed();
   }
 
-  /** @param isFirst the line begins a statement or command */
-  add(line: string, isFirst: boolean): void {
-    if (isFirst) this.#isHidden = line.startsWith(' ');
-    const isSecret = maskSecrets(line) !== line;
-    if (isSecret || this.#isHidden || this.#lines.at(-1) === line || !this.#isUsable) return;
-    this.#lines.push(line);
+  /** @param entry its lines, with `\n` between them */
+  add(entry: string): void {
+    const known = this.#entries.indexOf(entry);
+    if (known >= 0) this.#entries.splice(known, 1);
+    this.#entries.push(entry);
+    if (this.#entries.length > entriesMax) this.#entries.shift();
+    const isSecret = entry.startsWith(' ') || maskSecrets(entry) !== entry;
+    if (isSecret || this.#lastKept === entry || !this.#isUsable) return;
+    this.#lastKept = entry;
     try {
-      appendFileSync(this.#path, `${line}\n`, { mode: 0o600 });
+      appendFileSync(this.#path, `${entry.replaceAll('\n', lineEnd)}\n`, { mode: 0o600 });
     } catch {
       this.#isUsable = false;
     }
@@ -43,10 +49,10 @@ export class ShellHistory {
     try {
       mkdirSync(dirname(this.#path), { recursive: true });
       const lines = readFileSync(this.#path, 'utf8').split('\n').filter(Boolean);
-      const kept = lines.slice(-linesMax);
-      if (lines.length > 2 * linesMax) writeFileSync(this.#path, `${kept.join('\n')}\n`);
+      const kept = lines.slice(-entriesMax);
+      if (lines.length > 2 * entriesMax) writeFileSync(this.#path, `${kept.join('\n')}\n`);
       chmodSync(this.#path, 0o600);
-      return kept;
+      return kept.map((line) => line.replaceAll(lineEnd, '\n'));
     } catch {
       return [];
     }

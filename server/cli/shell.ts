@@ -32,6 +32,9 @@ class Shell {
   readonly #history: ShellHistory;
   readonly #reader: Interface;
   readonly #splitter = new StatementSplitter();
+  /** Lines of the statement that is not complete. */
+  #typed: string[] = [];
+  #recalled: string[] | undefined;
   /** Lines that came while a statement ran. */
   readonly #waiting: string[] = [];
   #style: OutputStyle;
@@ -53,8 +56,23 @@ class Shell {
       terminal: true,
       history: [...this.#history.newestFirst()],
       historySize: this.#history.lengthMax,
-      removeHistoryDuplicates: true,
     });
+    // What can be recalled is statements, not the lines that were typed.
+    this.#reader.on('history', (recalled: string[]) => this.#showHistory(recalled));
+  }
+
+  /** @param recalled what the reader recalls, newest first; it is changed in its place */
+  #showHistory(recalled: string[]): void {
+    this.#recalled = recalled;
+    recalled.splice(0, recalled.length, ...this.#history.newestFirst());
+  }
+
+  /** Keeps a statement, or several that share lines, or a command. */
+  #remember(lines: readonly string[]): void {
+    const entry = lines.join('\n').trimEnd();
+    if (entry === '') return;
+    this.#history.add(entry);
+    if (this.#recalled !== undefined) this.#showHistory(this.#recalled);
   }
 
   async run(): Promise<void> {
@@ -97,17 +115,23 @@ class Shell {
     else this.#prompt();
   }
 
-  async #take(line: string): Promise<void> {
+  /** @param given a line, or a recalled statement of several, which has other ends of lines */
+  async #take(given: string): Promise<void> {
+    const line = given.replaceAll('\r', '\n');
     const text = line.trim();
     const isFirst = !this.#splitter.isOpen;
-    if (text !== '') this.#history.add(line, isFirst);
     // Nothing of a statement begins with a backslash, so commands work within one, too.
     const isCommand = isFirst ? /^(\\|(help|exit|quit);?$)/i : /^\\/;
     if (!this.#splitter.isQuoting && isCommand.test(text)) {
+      this.#remember([line]);
       await this.#command(text);
       return;
     }
-    for (const { text } of this.#splitter.add(`${line}\n`)) await this.#execute(text);
+    if (isFirst) this.#typed = [];
+    this.#typed.push(line);
+    const statements = this.#splitter.add(`${line}\n`);
+    if (!this.#splitter.isOpen) this.#remember(this.#typed);
+    for (const { text } of statements) await this.#execute(text);
   }
 
   async #execute(statement: string): Promise<void> {
@@ -167,6 +191,10 @@ class Shell {
         break;
       case '\\commit':
       case '\\rollback':
+        if (!client.isInTransaction) {
+          this.#say('There is no transaction; \\begin opens one.\n');
+          break;
+        }
         await client.end(name.toLowerCase() === '\\commit' ? 'commit' : 'rollback');
         this.#say('The transaction has ended.\n');
         break;

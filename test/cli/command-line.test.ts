@@ -288,10 +288,37 @@ test('a conversation: lines become statements, commands begin with a backslash',
   assert.equal(await shell.ended, 0);
   const history = join(directory, 'history');
   const kept = readFileSync(history, 'utf8');
-  assert.match(kept, /SELECT 41 \+ 1\nAS answer/);
+  // An entry for each statement, on a line of the file.
+  assert.match(kept, /^SELECT 41 \+ 1\rAS answer, 'x;' AS t;$/m);
   assert.doesNotMatch(kept, /-- password|hidden/);
-  assert.match(kept, / {2}\*\/ 5 AS z;/);
+  assert.match(kept, /^SELECT \/\*\r\\quit\r {2}\*\/ 5 AS z;$/m);
   assert.equal(statSync(history).mode & 0o777, 0o600);
+});
+
+test('a statement of several lines is recalled whole, in the next conversation too', async (context) => {
+  const { open } = await commandLine(context);
+  const [up, down] = ['\x1b[A', '\x1b[B'];
+  const first = open(['cypher', 'test'], { NO_COLOR: '1' });
+  await first.until('test> ');
+  first.type('\\format json\rUNWIND [1, 2] AS x // two\rRETURN x + 1\r  AS y;\r');
+  await first.until('{"y":2}\n{"y":3}\n');
+  first.type('RETURN 7 AS z;\r');
+  await first.until('{"z":7}\n');
+  first.type(`${up}${up}\r`);
+  await first.until('{"y":2}\n{"y":3}\n');
+  // It is the newest now, and stands there once.
+  first.type(`${up}${up}${down}\r`);
+  await first.until('{"y":2}\n{"y":3}\n');
+  first.type('\\rollback\r');
+  await first.until('There is no transaction');
+  first.type('\\quit\r');
+  assert.equal(await first.ended, 0);
+  const second = open(['cypher', 'test'], { NO_COLOR: '1' });
+  await second.until('test> ');
+  second.type(`${up.repeat(3)}\r`);
+  await second.until('│ y │');
+  second.type('\\quit\r');
+  assert.equal(await second.ended, 0);
 });
 
 test('Ctrl-C ends the running statement, and the server hears of it', async (context) => {
