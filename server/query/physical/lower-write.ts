@@ -167,12 +167,7 @@ function lowerInsertAll(
   const inner = lowering.inner();
   const steps = mapLong(plan.steps, (step) => inner.lower(step, all));
   const description = descriptionOf(lowering, plan);
-  return () =>
-    new InsertAllOperator(
-      input(),
-      steps.map((step) => step()),
-      description,
-    );
+  return () => new InsertAllOperator(input(), steps, description);
 }
 
 function lowerMerge(

@@ -128,3 +128,14 @@ test('the first use of the engine of regular expressions has turns of its own', 
   assert.deepEqual(paused.rows, [[true, 300_003]]);
   assert.ok(paused.pauseCount >= (await run(long)).pauseCount);
 });
+
+test('records of thousands of clauses are made with pauses', async () => {
+  const count = 1_000;
+  const text = Array.from({ length: count }, (_, at) => `CREATE (:C {k: ${at}})`).join(' ');
+  await run('MATCH (n:C) DELETE n');
+  const { pauseCount } = await run(text);
+  assert.ok(pauseCount >= Math.floor(count / 256), `${pauseCount} pauses`);
+  assert.deepEqual((await run('MATCH (n:C) RETURN count(n) AS n, sum(n.k) AS s')).rows, [
+    [count, (count * (count - 1)) / 2],
+  ]);
+});

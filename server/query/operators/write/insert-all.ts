@@ -8,24 +8,43 @@ import {
 } from '../operator.ts';
 import { WorkShare } from '../hold/work-share.ts';
 
-/** For each input row one row of each step, in order; a step without a row, which a trigger vetoed, takes the row with it. */
+/**
+ * For each input row one row of each step, in order; a step without a row, which a trigger vetoed, takes the row with it. Steps are made
+ * when the first row comes to them: a statement may have tens of thousands.
+ */
 export class InsertAllOperator implements PhysicalOperator {
   readonly name = 'Insert all';
-  readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #input: PhysicalOperator;
-  readonly #steps: readonly PhysicalOperator[];
+  readonly #makers: readonly (() => PhysicalOperator)[];
+  /** The first ones of them. */
+  readonly #steps: PhysicalOperator[] = [];
   readonly #share = new WorkShare();
   #context: ExecutionContext | undefined;
   /** The step that is next for the row at hand; -1: there is no row. */
   #at = -1;
   #isOpen = false;
 
-  constructor(input: PhysicalOperator, steps: readonly PhysicalOperator[], description: string) {
-    this.inputs = [input, ...steps];
+  /** @param makers of the steps */
+  constructor(
+    input: PhysicalOperator,
+    makers: readonly (() => PhysicalOperator)[],
+    description: string,
+  ) {
     this.description = description;
     this.#input = input;
-    this.#steps = steps;
+    this.#makers = makers;
+  }
+
+  /** All of them; only who looks at plans asks. */
+  get inputs(): readonly PhysicalOperator[] {
+    return [this.#input, ...this.#makers.map((_, at) => this.#step(at))];
+  }
+
+  #step(at: number): PhysicalOperator {
+    const made = this.#steps[at] ?? (this.#makers[at] as () => PhysicalOperator)();
+    this.#steps[at] = made;
+    return made;
   }
 
   open(context: ExecutionContext): void {
@@ -42,11 +61,11 @@ export class InsertAllOperator implements PhysicalOperator {
         if (pulled !== ROW) return pulled;
         this.#at = 0;
       }
-      const step = this.#steps[this.#at];
-      if (step === undefined) {
+      if (this.#at === this.#makers.length) {
         this.#at = -1;
         return ROW;
       }
+      const step = this.#step(this.#at);
       if (!this.#isOpen) {
         step.open(this.#context as ExecutionContext);
         this.#isOpen = true;
