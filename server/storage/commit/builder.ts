@@ -53,7 +53,7 @@ import {
 } from '../format/row.ts';
 import { addHash, type HashHalves, hashRow } from '../format/row-hash.ts';
 import { OpenBlocks } from './open-blocks.ts';
-import { areInOrder } from './operation-order.ts';
+import { areInOrder, haveExtendedRows } from './operation-order.ts';
 import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
 import { encodeShape, rowVersionOffset } from '../format/shape.ts';
@@ -116,12 +116,12 @@ export class CommitBuilder {
 
   /** Applies one entry; entries come in log order. */
   apply(entry: LogEntry): void {
-    this.#touched.begin(entry.operations);
     const { operations, bases, position } = entry;
+    this.#touched.begin(operations);
     for (let i = 0; i < operations.length; i++)
       this.#operation(operations[i] as RowOperation, position.index, bases?.[i]);
     this.#endEntry();
-    this.position = entry.position;
+    this.position = position;
   }
 
   /**
@@ -144,6 +144,8 @@ export class CommitBuilder {
         if (isSorted && this.#blocks.size > openBlocksMax) this.#finishBlocks();
         await timers.yield();
       }
+      if (i % operationsPerSlice === 0 && haveExtendedRows(operations, i, i + operationsPerSlice))
+        this.meta.use('extendedValues');
       this.#operation(operations[i] as RowOperation, position.index, bases?.[i]);
       if (this.entries.isWaiting) await this.entries.workInSlices(timers);
     }
@@ -547,23 +549,22 @@ export class CommitBuilder {
 
   #finishBlock({ bucket, number, builder }: PendingBlock): void {
     const writes = this.#blockWrites;
-    const { blk } = this.reader.subs;
+    const store = this.reader.subs.blk;
     const key = new BlkKey();
     const place = blockKey(bucket, number);
     key.key = place;
     if (builder.rowCount === 0) {
       this.#finished.set(place, { bucket, number, image: undefined });
-      writes.push(removal(blk, key));
+      writes.push(removal(store, key));
     } else {
-      const { slotCount } = this.#bucket(bucket);
       const size = builder.usedBytes + checksumSize;
       const { memory } = this.#context.state.blocks;
       const start = memory.take(size);
       const { slab } = memory;
       builder.copyTo(slab.bytes, start);
       sealValue(keyBytes(key, this.reader.window.scratch), slab.bytes, start, start + size);
-      writes.push({ store: blk, key, slab, start, size });
-      const block = new Block(slab, start, bucket, number, slotCount);
+      writes.push({ store, key, slab, start, size });
+      const block = new Block(slab, start, bucket, number, this.#bucket(bucket).slotCount);
       this.#finished.set(place, { bucket, number, image: { block, slab } });
     }
     this.#context.spareBuilders.push(builder);

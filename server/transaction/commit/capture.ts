@@ -101,7 +101,26 @@ class Capture {
   }
 
   operations(from: number, to: number): void {
+    this.#lookAtRows(from, to);
     for (let i = from; i < to; i++) this.#add(this.entries[i] as OverlayEntry);
+  }
+
+  /**
+   * Sizes and shapes of rows, in a loop that does nothing else: rows lie in the order in which they were written, so each is a miss of
+   * the processor's cache, and of a short loop several are under way at once.
+   */
+  #lookAtRows(from: number, to: number): void {
+    let lastShape = -1;
+    for (let i = from; i < to; i++) {
+      const entry = this.entries[i] as OverlayEntry;
+      const { row } = entry;
+      this.#bytes += operationBytes + row.length;
+      if (row.length === 0) continue;
+      const shape = shapeIdOf(row);
+      if (shape === lastShape) continue;
+      this.#addShape(shape, asOperation(entry));
+      lastShape = shape;
+    }
   }
 
   writeSet(
@@ -141,15 +160,12 @@ class Capture {
     if (types[types.length - 1] !== type && !types.includes(type)) types.push(type);
     if (entry.storedType !== type && !types.includes(entry.storedType))
       types.push(entry.storedType);
-    const operation = asOperation(entry);
-    this.#body.push(operation);
-    this.#bytes += operationBytes + entry.row.length;
+    this.#body.push(asOperation(entry));
     if (!entry.isDeleted) {
       const buckets = this.#buckets;
       const bucket = bucketOf(entry.rid);
       if (entry.isNew && buckets[buckets.length - 1] !== bucket) buckets.push(bucket);
       if (entry.isRestored) this.#restored.push(entry);
-      this.#addShape(shapeIdOf(entry.row), operation);
     }
     if (!entry.isEdge) return;
     this.#touchedVertices ??= new Set();
