@@ -3,12 +3,14 @@ import { backupSpec } from './backup-spec.ts';
 import {
   containerResources,
   environmentVariable,
+  keyInSecret,
   name,
   openList,
   openObject,
   probe,
   quantity,
   secretKey,
+  secretName,
   textMap,
   toleration,
 } from './pod-fragments.ts';
@@ -47,7 +49,7 @@ const tls = z
     issuer: z
       .object({
         selfManaged: z.object({}).optional(),
-        secretRef: z.object({ name: name() }).optional(),
+        secretRef: z.object({ name: secretName() }).optional(),
         certManager: z
           .object({
             issuerRef: z.object({
@@ -197,7 +199,7 @@ const fromBackup = z.object({
   source: z
     .object({
       url: z.string().min(1).max(2048),
-      credentialsSecret: name().optional(),
+      credentialsSecret: secretName().optional(),
     })
     .optional(),
   databases: z.array(z.string().min(1).max(128)).max(256).meta(set).optional(),
@@ -218,7 +220,7 @@ const identity = {
   image: z.string().min(1).max(512).optional().describe('Image of the server; tag or digest'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
   imagePullSecrets: z
-    .array(z.object({ name: name() }))
+    .array(z.object({ name: secretName() }))
     .max(8)
     .meta(listMap('name'))
     .optional(),
@@ -272,7 +274,7 @@ const configuration = {
     .array(
       z.object({
         key: z.string().min(1).max(128),
-        secretKeyRef: z.object({ name: name(), key: name() }),
+        secretKeyRef: z.object({ name: secretName(), key: keyInSecret() }),
       }),
     )
     .max(32)

@@ -35,7 +35,23 @@ export function textMap(maxProperties: number, maxLength = 1024) {
   return z.record(z.string(), z.string().max(maxLength)).meta({ maxProperties });
 }
 
-export const secretKey = z.object({ secretName: name(), key: name() });
+/** The name of a Secret, as Kubernetes demands of all its names: a DNS subdomain. */
+export function secretName() {
+  return name().regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+    'must be the name of a Secret: lower case letters, digits, - and .',
+  );
+}
+
+/** A key in a Secret, as Kubernetes demands it: it becomes the name of a file, and neither `.` nor `..something`. */
+export function keyInSecret() {
+  return name().regex(
+    /^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$/,
+    'must be a key in a Secret: letters, digits, -, _ and .',
+  );
+}
+
+export const secretKey = z.object({ secretName: secretName(), key: keyInSecret() });
 
 export const environmentVariable = z.object({
   name: name(),

@@ -2,6 +2,7 @@ import { conditionDescriptions } from './condition-descriptions.ts';
 import { z } from 'zod';
 import { condition } from '../cluster-status.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
+import { secretName } from '../pod-fragments.ts';
 
 /*
  * `Backup` (operator.md 3.8): one object for one backup taken. Its spec never changes; what became of it is in its status.
@@ -27,7 +28,7 @@ const destination = z.object({
       endpoint: z.string().min(1).max(512),
       bucket: z.string().min(1).max(63),
       prefix: text(),
-      credentialsSecret: z.string().min(1).max(253),
+      credentialsSecret: secretName(),
     })
     .optional(),
 });

@@ -2,6 +2,7 @@ import { conditionDescriptions } from './condition-descriptions.ts';
 import { z } from 'zod';
 import type { EventNote } from '../decision.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
+import { secretName } from '../pod-fragments.ts';
 import { clusterRef, conditions, databaseName, databasesMax } from './backup.ts';
 import type { BackupObject } from './backup.ts';
 import type { Archive, CallState, ClusterView, JobState } from './backup-view.ts';
@@ -19,7 +20,7 @@ export const restoreSpec = z.object({
   source: z.object({
     backupRef: z.object({ name: z.string().min(1).max(253) }).optional(),
     url: z.string().min(1).max(2048).optional(),
-    credentialsSecret: z.string().min(1).max(253).optional(),
+    credentialsSecret: secretName().optional(),
   }),
   databases: z
     .array(z.object({ name: databaseName, as: databaseName.optional() }))
