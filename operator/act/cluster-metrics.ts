@@ -67,7 +67,11 @@ export function reportCluster(
   reportEnd(metrics, labels, { before, status, nowMs });
 }
 
-function reportContents(metrics: Metrics, labels: Labels, status: ClusterStatus): void {
+function reportContents(
+  metrics: Metrics,
+  labels: Labels & { readonly namespace: string; readonly name: string },
+  status: ClusterStatus,
+): void {
   for (const metric of Object.values(contents)) metrics.removeAll(metric, labels);
   const {
     version = '',

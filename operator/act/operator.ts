@@ -6,6 +6,7 @@ import type { OperatorFacts } from '../api/observation.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
 import { KubernetesError } from '../kubernetes/kubernetes-error.ts';
 import type { Metrics } from '../kubernetes/metrics.ts';
+import { Gate } from '../kubernetes/gate.ts';
 import { ObjectCache } from '../kubernetes/object-cache.ts';
 import type { KubernetesApi, ListOptions } from '../kubernetes/port.ts';
 import { Reflector } from '../kubernetes/reflector.ts';
@@ -56,6 +57,8 @@ const optionalKinds = [
   ...monitorKinds,
 ] as const satisfies readonly KindName[];
 
+/** Pages of lists that are read at once: what the API server sends takes ten times as much as what is kept of it. */
+const pagesMax = 2;
 /** To each member. */
 const questionsOfLook = 2;
 /**
@@ -81,6 +84,7 @@ export class Operator {
   /** Kinds that may not be read: nobody must take their empty caches for the truth. */
   readonly #unreadable = new Set<string>();
   readonly #reflectors: Reflector[] = [];
+  readonly #pages = new Gate(pagesMax);
   readonly #given: GivenSecrets;
   readonly #controller: Controller;
   readonly #kinds: KindController;
@@ -245,6 +249,7 @@ export class Operator {
       runtime,
       log,
       kind,
+      pages: this.#pages,
       onRelist: () => metrics.add('polyad_operator_relists_total', 'Lists of a kind', { kind }),
       onReadable: (isReadable) => {
         const scope = scopeKey(kind, namespace);

@@ -18,6 +18,14 @@ interface Family {
   readonly help: string;
   readonly values: Map<string, number>;
   readonly histograms: Map<string, Histogram>;
+  /** Keys of series with further labels, by those of the Cluster: to go through all series for each Cluster is work that squares. */
+  readonly ofCluster: Map<string, string[]>;
+}
+
+/** Labels of everything that is told of a Cluster; they come first. */
+interface ClusterLabels extends Labels {
+  readonly namespace: string;
+  readonly name: string;
 }
 
 /** All numbers of the process. */
@@ -31,39 +39,45 @@ export class Metrics {
   }
 
   add(name: string, help: string, labels: Labels = {}, amount = 1): void {
-    const { values } = this.#family(name, 'counter', help);
+    const family = this.#family(name, 'counter', help);
     const key = labelText(labels);
-    values.set(key, (values.get(key) ?? 0) + amount);
+    put(family, labels, key, (family.values.get(key) ?? 0) + amount);
   }
 
   set(name: string, help: string, labels: Labels, value: number): void {
-    this.#family(name, 'gauge', help).values.set(labelText(labels), value);
+    put(this.#family(name, 'gauge', help), labels, labelText(labels), value);
   }
 
   /** A counter that somebody else counts. */
   setTotal(name: string, help: string, labels: Labels, value: number): void {
-    this.#family(name, 'counter', help).values.set(labelText(labels), value);
+    put(this.#family(name, 'counter', help), labels, labelText(labels), value);
   }
 
   has(name: string, labels: Labels): boolean {
     return this.#families.get(name)?.values.has(labelText(labels)) === true;
   }
 
-  /** Forgets all values whose labels begin with these, such as those of a Cluster that is gone. */
-  removeAll(name: string, labels: Labels): void {
+  /** Forgets all that is told of a Cluster. */
+  removeAll(name: string, { namespace, name: cluster }: ClusterLabels): void {
     const family = this.#families.get(name);
-    const prefix = labelText(labels);
-    for (const map of family === undefined ? [] : [family.values, family.histograms])
-      for (const key of map.keys())
-        if (key === prefix || key.startsWith(`${prefix},`)) map.delete(key);
+    if (family === undefined) return;
+    const prefix = labelText({ namespace, name: cluster });
+    for (const key of [prefix, ...(family.ofCluster.get(prefix) ?? [])]) {
+      family.values.delete(key);
+      family.histograms.delete(key);
+    }
+    family.ofCluster.delete(prefix);
   }
 
   observeSeconds(name: string, help: string, labels: Labels, seconds: number): void {
-    const { histograms } = this.#family(name, 'histogram', help);
+    const family = this.#family(name, 'histogram', help);
     const key = labelText(labels);
-    const present = histograms.get(key);
+    const present = family.histograms.get(key);
     const histogram = present ?? { counts: secondsBuckets.map(() => 0), sum: 0, count: 0 };
-    if (present === undefined) histograms.set(key, histogram);
+    if (present === undefined) {
+      family.histograms.set(key, histogram);
+      noteCluster(family, labels, key);
+    }
     histogram.sum += seconds;
     histogram.count++;
     secondsBuckets.forEach((bound, at) => {
@@ -86,11 +100,26 @@ export class Metrics {
   #family(name: string, type: Family['type'], help: string): Family {
     let family = this.#families.get(name);
     if (family === undefined) {
-      family = { type, help, values: new Map(), histograms: new Map() };
+      family = { type, help, values: new Map(), histograms: new Map(), ofCluster: new Map() };
       this.#families.set(name, family);
     }
     return family;
   }
+}
+
+function put(family: Family, labels: Labels, key: string, value: number): void {
+  if (!family.values.has(key)) noteCluster(family, labels, key);
+  family.values.set(key, value);
+}
+
+/** Found again by its Cluster; the series of the Cluster alone is found by its name. */
+function noteCluster({ ofCluster }: Family, labels: Labels, key: string): void {
+  const { namespace, name, ...further } = labels;
+  if (namespace === undefined || name === undefined || Object.keys(further).length === 0) return;
+  const prefix = labelText({ namespace, name });
+  const keys = ofCluster.get(prefix);
+  if (keys === undefined) ofCluster.set(prefix, [key]);
+  else keys.push(key);
 }
 
 function histogramLines(name: string, labels: string, { counts, sum, count }: Histogram): string[] {

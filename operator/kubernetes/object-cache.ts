@@ -92,22 +92,24 @@ export class ObjectCache {
     if (this.#gone.size > goneMax && oldest !== undefined) this.#gone.delete(oldest);
   }
 
-  /** Replaces everything in `scope` by a fresh list. @returns the objects that differ or are gone */
-  replace(
-    items: readonly KubernetesObject[],
+  /**
+   * Drops what a fresh list does not have.
+   * @param listed names that are on it, as `objectKeyOf` says them
+   * @returns what is gone
+   */
+  retain(
+    listed: ReadonlySet<string>,
     isInScope: (object: KubernetesObject) => boolean,
   ): readonly KubernetesObject[] {
-    const listed = new Set(items.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)));
-    const changed: KubernetesObject[] = [];
+    const gone: KubernetesObject[] = [];
     for (const [key, held] of this.#objects) {
       if (listed.has(key)) continue;
       const object = objectOf(held);
       if (!isInScope(object)) continue;
       this.#drop(key);
-      changed.push(object);
+      gone.push(object);
     }
-    for (const item of items) if (this.put(item)) changed.push(item);
-    return changed;
+    return gone;
   }
 
   #drop(key: string): void {
@@ -125,6 +127,11 @@ export class ObjectCache {
     if (after !== undefined)
       this.#byCluster.set(after, [...(this.#byCluster.get(after) ?? []), key]);
   }
+}
+
+/** What an object is called among those of its kind. */
+export function objectKeyOf({ metadata }: KubernetesObject): string {
+  return keyOf(metadata.namespace, metadata.name);
 }
 
 function objectOf({ content }: Held): KubernetesObject {

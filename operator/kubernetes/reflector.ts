@@ -1,8 +1,10 @@
 import type { KubernetesObject } from '../api/kubernetes-object.ts';
 import type { Log, Runtime } from '../api/runtime.ts';
+import type { Gate } from './gate.ts';
 import { KubernetesError } from './kubernetes-error.ts';
+import { objectKeyOf } from './object-cache.ts';
 import type { ObjectCache } from './object-cache.ts';
-import type { KubernetesApi, ListOptions } from './port.ts';
+import type { KubernetesApi, ListOptions, ListPage } from './port.ts';
 import type { KindName } from './resource-kinds.ts';
 
 const pageSize = 500;
@@ -17,6 +19,8 @@ export interface ReflectorOptions {
   readonly runtime: Runtime;
   readonly log: Log;
   readonly cache: ObjectCache;
+  /** Of pages of lists that are held in memory at once, whole as they came, by all reflectors together. */
+  readonly pages: Gate;
   readonly kind: KindName;
   readonly namespace: string | undefined;
   readonly select: ListOptions;
@@ -85,37 +89,54 @@ export class Reflector {
   }
 
   async #list(): Promise<void> {
-    const { api, kind, namespace, select, cache } = this.#options;
+    const { kind, cache, pages, onChange } = this.#options;
     this.#options.onRelist?.(kind);
-    const items: KubernetesObject[] = [];
+    const listed = new Set<string>();
     let token: string | undefined;
     let limit: number | undefined = pageSize;
     let version = '';
     do {
       try {
-        const page = await api.list(kind, namespace, {
-          ...select,
-          ...(limit === undefined ? undefined : { limit }),
-          ...(token === undefined ? undefined : { continueToken: token }),
-        });
-        items.push(...page.items);
+        const from = token;
+        const page = await pages.pass(() => this.#readPage(from, limit, listed));
         token = page.continueToken;
         version = page.resourceVersion;
       } catch (error) {
         // The pages grew too old while they were read: take all at once.
         if (!isExpired(error) || token === undefined) throw error;
-        items.length = 0;
+        listed.clear();
         token = undefined;
         limit = undefined;
         continue;
       }
       if (token === undefined) break;
     } while (!this.#stop.signal.aborted);
-    const changed = cache.replace(items, (object) => this.#isInScope(object));
+    // Of a list that was broken off nobody knows what is gone.
+    if (this.#stop.signal.aborted) return;
+    const gone = cache.retain(listed, (object) => this.#isInScope(object));
     this.#resourceVersion = version;
     this.#succeeded();
     if (this.#options.isOptional) this.#options.onReadable?.(true);
-    for (const object of changed) this.#options.onChange(object);
+    for (const object of gone) onChange(object);
+  }
+
+  /** Each object is reduced to what the cache keeps of it before the next page is read. */
+  async #readPage(
+    token: string | undefined,
+    limit: number | undefined,
+    listed: Set<string>,
+  ): Promise<Omit<ListPage, 'items'>> {
+    const { api, kind, namespace, select, cache, onChange } = this.#options;
+    const { items, continueToken, resourceVersion } = await api.list(kind, namespace, {
+      ...select,
+      ...(limit === undefined ? undefined : { limit }),
+      ...(token === undefined ? undefined : { continueToken: token }),
+    });
+    for (const item of items) {
+      listed.add(objectKeyOf(item));
+      if (cache.put(item)) onChange(item);
+    }
+    return { continueToken, resourceVersion };
   }
 
   /** Another reflector may fill the same cache from another namespace or by another selector. */

@@ -10,7 +10,8 @@ import { SimulatedWorld } from './simulated-world.ts';
 /*
  * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds] [members of each] [there]. Resident memory of an operator
  * process that looks after ready Clusters, its processor time at rest, and its reaction to a changed spec. With `there` the Clusters
- * are ready before it starts, as after an upgrade of the operator: `readyMs` is then how long it takes to have seen them all.
+ * are ready before it starts, as after an upgrade of the operator: `readyMs` is then how long it takes to have seen them all,
+ * `readyProcessorMs` what that took of a processor, `syncHeapMb` the largest heap until its lists were read.
  * OPERATOR_NODE_OPTIONS are the options of its process; without it those of the image and chart but for the bound of its heap.
  */
 
@@ -80,9 +81,10 @@ const operator = spawn(
   },
 );
 
-function residentMb(): number {
+/** Of now, or the most so far. */
+function residentMb(which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const status = readFileSync(`/proc/${operator.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+  return Number(new RegExp(`${which}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
 }
 
 function processorMs(): number {
@@ -107,17 +109,26 @@ const readyCount = () =>
     .all('Cluster')
     .filter(({ metadata }) => world.condition('Ready', metadata.name).startsWith('True')).length;
 
+const metricsText = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+
+let syncHeapMb = 0;
 /** Clusters that the operator has looked at since it started. */
 async function seenCount(): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).catch(() => undefined);
-  const text = (await answer?.text()) ?? '';
-  return text.split('\n').filter((line) => line.startsWith('polyad_cluster_info{')).length;
+  const text = await metricsText().catch(() => '');
+  const count = text.split('\n').filter((line) => line.startsWith('polyad_cluster_info{')).length;
+  if (text !== '' && count === 0) syncHeapMb = Math.max(syncHeapMb, numberIn(text, heapUsed));
+  return count;
 }
 
-/** A number of the process, in megabytes. */
-async function megabytes(metric: string): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+const heapUsed = 'nodejs_heap_size_used_bytes';
+/** In megabytes. */
+function numberIn(text: string, metric: string): number {
   return Math.round(Number(new RegExp(`^${metric} (\\S+)`, 'm').exec(text)?.[1]) / 1024 / 1024);
+}
+
+/** A number of the process. */
+async function megabytes(metric: string): Promise<number> {
+  return numberIn(await metricsText(), metric);
 }
 
 const questions = new Map<string, number>();
@@ -141,6 +152,8 @@ if (isThere) while ((await seenCount()) < clusters) await pass(100);
 else for (let at = 0; at < clusters; at++) create(at);
 while (readyCount() < clusters) await pass(100);
 const readyMs = systemRuntime.clock.now() - startedAt;
+const readyProcessorMs = processorMs();
+const peakResidentMb = residentMb('VmHWM');
 await rest();
 const requests = world.api.requests.length;
 questions.clear();
@@ -150,8 +163,11 @@ const atRest = {
   clusters,
   replicas,
   readyMs,
+  readyProcessorMs,
+  syncHeapMb,
+  peakResidentMb: Math.round(peakResidentMb),
   residentMb: Math.round(residentMb()),
-  heapUsedMb: await megabytes('nodejs_heap_size_used_bytes'),
+  heapUsedMb: await megabytes(heapUsed),
   heapMb: await megabytes('nodejs_heap_size_total_bytes'),
   externalMb: await megabytes('nodejs_external_memory_bytes'),
   processorPercentAtRest: (processorMs() - before) / (seconds * 10),
