@@ -216,6 +216,23 @@ test('one that gets entries has as long as it takes, and an operator that starts
   assert.equal(group.voters.length, 4);
 });
 
+test('one that has caught up and is refused its vote stays, and why is told after ten minutes', async () => {
+  const { world, learner } = await worldWithLearner();
+  const { group } = world.members;
+  group.told.clear();
+  world.members.refuse = ({ method, path }) =>
+    method === 'POST' && path.endsWith('/promote')
+      ? { status: 409, body: '{"error":"its build is too old"}' }
+      : undefined;
+  await pass(world, 12);
+  assert.equal(world.condition('Stalled'), 'True JoinFailed');
+  assert.match(stalled(world), /orders-3 .*its build is too old/);
+  assert.deepEqual(group.learners, [learner]);
+  world.members.refuse = undefined;
+  await world.settle();
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+});
+
 test('of a pair of which one fails the other gets no vote alone', async () => {
   const world = new SimulatedWorld();
   world.create('orders', { replicas: 1 });

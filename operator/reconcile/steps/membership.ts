@@ -245,11 +245,11 @@ function checkDeadline(pass: Pass, draft: Draft, missing: readonly ObservedMembe
   const { operation } = draft;
   const elapsedMs = pass.nowMs - Date.parse(operation?.startedAt ?? '');
   if (operation?.type !== 'Scale' || !(elapsedMs >= joinDeadlineMs)) return;
-  // One that gets on has as long as its data take; those in the group have their own time.
+  // One that gets on has as long as its data take, and one that lags has a time of its own.
   const { group, facts } = pass;
-  const late = missing
-    .filter((member) => !group.peers.has(member.peerId) && !getsOn(member, facts))
-    .map(({ name }) => name);
+  const isHeldUp = (member: ObservedMember) =>
+    group.peers.has(member.peerId) ? caughtUp(member, facts) : !getsOn(member, facts);
+  const late = missing.filter(isHeldUp).map(({ name }) => name);
   const { groupCall } = pass.seen;
   const cause = groupCall?.message ? ` (${groupCall.target}: ${groupCall.message})` : '';
   if (late.length > 0)
