@@ -25,7 +25,6 @@ import {
   formerOf,
   formerState,
   judgeEntry,
-  oldCatalogName,
   positionOf,
 } from './entered-group.ts';
 import {
@@ -40,6 +39,7 @@ import {
   decodeStageAbort,
   encodeBody,
 } from './entry-bodies.ts';
+import { keepOldCatalog } from './old-catalogs.ts';
 
 /** The databases of this server, as entries change them: nothing of this goes through the log again. */
 export interface LocalDatabases {
@@ -175,8 +175,7 @@ export class ServerCatalog implements ServerEntries, CatalogImage {
     const entry = judgeEntry(document, group);
     if (entry === 'taken') await this.#write(() => ({ ...this.#written, group: group.clusterId }));
     if (entry === 'other') {
-      const name = oldCatalogName(document);
-      await replaceFile(join(this.#options.directory, name), formatCatalog(document));
+      const name = await keepOldCatalog(this.#options.directory, document);
       const former = formerOf(document);
       await this.#write(() => ({ ...emptyCatalog, group: group.clusterId, former }));
       this.#tellOther(document, group.clusterId, name);
