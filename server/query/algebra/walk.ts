@@ -291,7 +291,8 @@ export function partCountOf(expression: Expression, countMax: number): number {
   }
 }
 
-function pushReversed(waiting: Expression[], operands: readonly Expression[]): void {
+/** The last first, so that they are taken from the end in their order. */
+export function pushReversed<T>(waiting: T[], operands: readonly T[]): void {
   for (let at = operands.length - 1; at >= 0; at -= 1) {
     const operand = operands[at];
     if (operand !== undefined) waiting.push(operand);
