@@ -1,9 +1,9 @@
 import { type PausingWork, toEnd } from '#core/pausing-work.ts';
-import { inStretches, madeOnce } from '#core/replayed-loops.ts';
+import { inStretches, madeOnce, stepped } from '#core/replayed-loops.ts';
 import type { MissingType } from '#query/algebra/missing-type.ts';
 import { SlotAllocator } from '#query/binder/slot-allocator.ts';
 import type { Expression, Output } from '#query/algebra/expression.ts';
-import { walkPlan } from '#query/algebra/plan-walk.ts';
+import { walkPlanInSteps } from '#query/algebra/plan-walk-in-steps.ts';
 import type { LogicalPlan, QueryProgram } from '#query/algebra/plan.ts';
 import type { Program } from '#query/algebra/program.ts';
 import type { AnalysisContext, LanguageFrontend, ParseLimits } from '../frontend.ts';
@@ -135,13 +135,15 @@ function limitOfPart({ clauses }: SingleQuery): QueryProgram['statementLimit'] {
 /** Names of the parameters that the plan uses. */
 function parametersOf(plan: LogicalPlan, { statement, text }: CypherAst): readonly string[] {
   if (!text.includes('$') && !isCallWithoutParentheses(statement)) return [];
-  const names = new Set<string>();
-  walkPlan(plan, {
-    expression(part) {
-      if (part.op === 'Parameter') names.add(part.name);
-    },
+  return stepped(function* () {
+    const names = new Set<string>();
+    yield* walkPlanInSteps(plan, {
+      expression(part) {
+        if (part.op === 'Parameter') names.add(part.name);
+      },
+    });
+    return [...names];
   });
-  return [...names];
 }
 
 /** Its arguments are the parameters of their names. */

@@ -139,3 +139,36 @@ test('records of thousands of clauses are made with pauses', async () => {
     [count, (count * (count - 1)) / 2],
   ]);
 });
+
+test('aggregates and parameters are looked for in long expressions with pauses', () => {
+  const termCount = 20_000;
+  const terms = Array.from({ length: termCount }, (_, at) => `$p${at % 7}`).join(', ');
+  const transaction = db.state.begin('READ_COMMITTED');
+  const context = {
+    catalog: transaction.catalog,
+    variables: new Map(),
+    parameterNames: undefined,
+    expressionDepthMax: 200,
+  };
+  const limits = { expressionDepthMax: 200, statementBytesMax: 1 << 22 };
+  const stepsOf = (text: string) => {
+    const ast = cypherFrontend.parse(text, limits);
+    const work = cypherFrontend.analyzeInSteps?.(ast, context);
+    assert.ok(work !== undefined);
+    let stepCount = 0;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) stepCount += 1;
+    assert.deepEqual(step.value, cypherFrontend.analyze(ast, context));
+    return { stepCount, program: step.value as QueryProgram };
+  };
+  try {
+    const { stepCount, program } = stepsOf(`UNWIND [1] AS x RETURN size([x, ${terms}]) AS y`);
+    assert.deepEqual(program.requiredParameters, ['p0', 'p1', 'p2', 'p3', 'p4', 'p5', 'p6']);
+    // Terms are compiled a thousand at a time; each of the two searches looks at as many.
+    assert.ok(stepCount >= (3 * termCount) / 1_000, `${stepCount} steps`);
+    const counted = stepsOf(`UNWIND [1] AS x RETURN size([${terms}, count(x)]) AS y`).program;
+    assert.match(JSON.stringify(counted.plan, null, 1), /"op": "Aggregate"/u);
+  } finally {
+    transaction.rollback();
+  }
+});

@@ -1,3 +1,5 @@
+import type { PausingWork } from '#core/pausing-work.ts';
+import { stepped } from '#core/replayed-loops.ts';
 import type { Expression as Expr } from '../ast.ts';
 import { isAggregate } from './call.ts';
 
@@ -10,12 +12,31 @@ export function* partsOf(expr: Expr): Generator<Expr> {
   }
 }
 
+/** Of an expression, that are looked at whenever it is asked; of a longer one all are, once and with pauses. */
+const fewParts = 64;
+const partsPerStep = 1_000;
+
 export function holdsAggregate(expr: Expr): boolean {
-  if (isAggregate(expr)) return true;
-  const waiting = [...operandsOf(expr)];
+  const waiting: Expr[] = [expr];
+  for (let count = 0; count < fewParts; count += 1) {
+    const part = waiting.pop();
+    if (part === undefined) return false;
+    if (isAggregate(part)) return true;
+    const operands = operandsOf(part);
+    if (operands.length > fewParts) break;
+    for (let at = 0; at < operands.length; at += 1) waiting.push(operands[at] as Expr);
+  }
+  return stepped(() => searchForAggregate(expr));
+}
+
+function* searchForAggregate(expr: Expr): PausingWork<boolean> {
+  const waiting: Expr[] = [expr];
+  let count = 0;
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (isAggregate(part)) return true;
     for (const operand of operandsOf(part)) waiting.push(operand);
+    count += 1;
+    if (count % partsPerStep === 0) yield;
   }
   return false;
 }
