@@ -16,6 +16,9 @@ const partsAtOnce = 256;
 export function* walkPlanInSteps(plan: LogicalPlan, visitor: PlanVisitor): PausingWork<void> {
   const waiting: LogicalPlan[] = [plan];
   const parts: Expression[] = [];
+  /** The part at hand belongs to a long expression, which is gone through when so many others are left. */
+  let isLong = false;
+  let longEnd = -1;
   let visitsPerPause = visitsBeforePause;
   let visitsLeft = visitsPerPause;
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
@@ -23,18 +26,22 @@ export function* walkPlanInSteps(plan: LogicalPlan, visitor: PlanVisitor): Pausi
     const inputs = inputsOf(node);
     pushReversed(parts, expressionsOf(node));
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      const operands = operandsOf(part);
-      visitsLeft -= 1;
-      if (operands.length === 0) visitExpression(part, visitor);
+      const isSingle = isLong || part.op === 'SubPlan' || operandsOf(part).length === 0;
+      const partCount = isSingle ? 1 : partCountOf(part, partsAtOnce);
+      if (!isLong && partCount > partsAtOnce) {
+        isLong = true;
+        longEnd = parts.length;
+      }
+      visitsLeft -= 1 + (partCount >> 4);
+      if (!isLong || part.op === 'SubPlan') visitExpression(part, visitor);
       else {
-        const partCount = partCountOf(part, partsAtOnce);
-        if (partCount <= partsAtOnce) {
-          visitExpression(part, visitor);
-          visitsLeft -= partCount >> 4;
-        } else {
-          visitor.expression?.(part);
-          pushReversed(parts, operands);
-        }
+        // Counted at each level, a deep expression would take the square of its depth.
+        visitor.expression?.(part);
+        pushReversed(parts, operandsOf(part));
+      }
+      if (parts.length === longEnd) {
+        isLong = false;
+        longEnd = -1;
       }
       if (visitsLeft > 0) continue;
       visitsPerPause = Math.min(visitsPerPauseMax, visitsPerPause * 2);
