@@ -22,7 +22,7 @@ const unitsPerFound = 16;
 const measuredMax = 16_384;
 const measuredBytesMax = 32 * 1024 * 1024;
 /** ... and above so many where codes tell of most that they are too far. */
-const codedMax = 32_768;
+const codedMax = 65_536;
 /** Of codes so many candidates for each wanted neighbour are measured by their vectors. */
 const candidatesPerNeighbour: Readonly<Record<Quantization, number>> = {
   NONE: 1,
