@@ -5,19 +5,6 @@ export const manyProperties = 1_024;
 /** Properties between two places to pause: a fraction of a millisecond. */
 export const propertiesPerStep = 256;
 
-/** Goes through the properties of a record, with pauses. */
-export function* eachInSteps<T>(
-  properties: Iterable<T>,
-  visit: (property: T) => void,
-): PausingWork<void> {
-  let count = 0;
-  for (const property of properties) {
-    visit(property);
-    count += 1;
-    if (count % propertiesPerStep === 0) yield;
-  }
-}
-
 /** As `every` of a list, with pauses; those after the first that fails are not asked. */
 export function* everyInSteps<T>(
   properties: Iterable<T>,
@@ -30,4 +17,15 @@ export function* everyInSteps<T>(
     if (count % propertiesPerStep === 0) yield;
   }
   return true;
+}
+
+/** Goes through the properties of a record, with pauses. */
+export function* eachInSteps<T>(
+  properties: Iterable<T>,
+  visit: (property: T) => void,
+): PausingWork<void> {
+  yield* everyInSteps(properties, (property) => {
+    visit(property);
+    return true;
+  });
 }
