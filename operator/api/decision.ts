@@ -131,7 +131,7 @@ export type Action =
       readonly kind: 'label';
       readonly target: ObjectReference;
       readonly labels: Readonly<Record<string, string | null>>;
-      readonly annotations?: Readonly<Record<string, string>>;
+      readonly annotations?: Readonly<Record<string, string | null>>;
     }
   /** What somebody else has written becomes ours, with all its fields. */
   | { readonly kind: 'take-over'; readonly target: ObjectReference }

@@ -51,6 +51,8 @@ export const annotationKeys = {
   tokenSince: 'polyad.io/token-since',
   /** On a claim: the size that the operator asked for, so that it takes nothing back that somebody else asked for. */
   askedSize: 'polyad.io/asked-size',
+  /** On a pod: since when its Cluster hibernates. A kubelet brings what mounted objects say with a change of the pod, and later otherwise. */
+  hibernating: 'polyad.io/hibernating',
   kubectlRestartedAt: 'kubectl.kubernetes.io/restartedAt',
 } as const;
 

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { basicAuthorization, call } from './http-call.ts';
 import { parseFlags } from './flags.ts';
 
 /*
- * What a member does before its pod ends (chart.md 6.3): it leaves the group, or hands leadership over and stays a member.
+ * What a member does before its pod ends (chart.md 6.3): it leaves the group, or hands leadership over and stays a member. While its
+ * Cluster hibernates all members end, so it stays the leader to its end (operator.md 8.11).
  * Never holds the pod up: whatever happens, it ends in time and without an error.
  */
 
@@ -28,6 +30,7 @@ export async function runPrestop(
       file === undefined
         ? (environment['ROOT_PASSWORD'] ?? '')
         : (await readFile(file, 'utf8')).trim();
+    const keepsLead = mode === 'handover' && (await hibernates(environment));
     const { status, body } = await call({
       method: 'POST',
       url: `http://127.0.0.1:${flags.one('port') ?? '2480'}${paths[mode]}`,
@@ -35,7 +38,7 @@ export async function runPrestop(
         Authorization: basicAuthorization('root', password),
         'Content-Type': 'application/json',
       },
-      body: '{}',
+      body: JSON.stringify(keepsLead ? { handOver: false } : {}),
       timeoutMs,
     });
     write(`prestop ${mode}: ${status} ${body.slice(0, 500)}\n`);
@@ -43,4 +46,19 @@ export async function runPrestop(
     write(`prestop: ${error instanceof Error ? error.message : String(error)}\n`);
   }
   return 0;
+}
+
+/** What the record of the operator says, as far as the kubelet has brought it; a release of the chart has none. */
+async function hibernates(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<boolean> {
+  const folder = environment['POLYAD_GUARD_MEMBERS'] ?? '/etc/polyad/members';
+  try {
+    const record = JSON.parse(await readFile(join(folder, 'members.json'), 'utf8')) as {
+      readonly hibernating?: boolean;
+    };
+    return record.hibernating === true;
+  } catch {
+    return false;
+  }
 }

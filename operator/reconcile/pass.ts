@@ -10,6 +10,7 @@ import { isReplicated } from '../resources/replication.ts';
 import { precheckName } from '../resources/precheck-job.ts';
 import { restartHash } from '../resources/restart-inputs.ts';
 import { awaitsFollowers } from './group/followers-lag.ts';
+import { awaitsMarks } from './group/hibernation-mark.ts';
 import { standingFailure } from './group/failed-join.ts';
 import type { FailedJoin } from './group/failed-join.ts';
 import { viewOfGroup } from './group/group-view.ts';
@@ -150,7 +151,11 @@ export function makePass(seen: Observation, spec: ClusterSpec, nowMs: number): P
       wanted: wantedNow,
       replicates,
       voters: spec.replicas,
-      isHeld: spec.hibernate && replicates && awaitsFollowers(facts, previous.operation),
+      isHeld:
+        spec.hibernate &&
+        replicates &&
+        (awaitsFollowers(facts, previous.operation) ||
+          awaitsMarks(record, facts, previous.operation)),
     }),
     failedJoin: standingFailure(cluster, { members: seen.members, group }),
   };

@@ -29,6 +29,8 @@ const membersRecord = z.object({
   recovery: z
     .object({ token: z.string(), survivor: z.int(), step: z.enum(['stop', 'survive']) })
     .optional(),
+  /** All members end together: none hands the lead to another one (operator.md 8.11). */
+  hibernating: z.literal(true).optional(),
   /** The last token by which that was done: it does not count again. */
   recovered: z.string().optional(),
   members: z.record(z.string(), memberRecord),

@@ -135,7 +135,7 @@ function server(inputs: PodInputs): JsonObject {
         mountPath: directories.backups,
         subPath: 'backups',
       },
-      ...(isReplicated ? raftMounts(spec) : []),
+      ...(isReplicated ? groupMounts(spec) : []),
       { name: 'scratch', mountPath: directories.log, subPath: 'log' },
       { name: 'scratch', mountPath: '/tmp', subPath: 'tmp' },
       { name: 'root-password', mountPath: directories.rootPassword, readOnly: true },
@@ -147,7 +147,7 @@ function server(inputs: PodInputs): JsonObject {
   });
 }
 
-function raftMounts(spec: ClusterSpec): readonly Json[] {
+function groupMounts(spec: ClusterSpec): readonly Json[] {
   return [
     {
       name: spec.storage.raft === undefined ? 'data' : 'raft',
@@ -155,6 +155,8 @@ function raftMounts(spec: ClusterSpec): readonly Json[] {
       subPath: 'raft',
     },
     { name: 'token', mountPath: tokenDirectory, readOnly: true },
+    // Its pre-stop hook reads there whether all members end.
+    { name: 'members', mountPath: directories.members, readOnly: true },
   ];
 }
 

@@ -90,13 +90,16 @@ export function openDoorOfCluster(
 }
 
 /** Before requests are waited for: a leader that stops hands over, so that nobody waits for an election (ha.md 12.4). */
-export function handOverStep({ view, readiness }: ClusterDoor): StopStep {
+export function handOverStep({
+  view,
+  readiness,
+}: Pick<ClusterDoor, 'view' | 'readiness'>): StopStep {
   return {
     name: 'leadership',
     run: async () => {
       readiness.switchOff();
       const { consensus } = view;
-      if (consensus.status().role === 'leader')
+      if (consensus.status().role === 'leader' && !readiness.keepsLead)
         await consensus.transferLeadership(undefined, handOverMs);
     },
   };

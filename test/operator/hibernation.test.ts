@@ -96,3 +96,50 @@ test('one member alone waits for nobody', async () => {
   await turns(world, 3);
   assert.equal(world.api.all('Pod').length, 0);
 });
+
+test('members that end together hand the lead to nobody; one that is restarted does', async () => {
+  const world = new SimulatedWorld();
+  world.create('orders', { replicas: 3 });
+  await world.settle();
+  const { group } = world.members;
+  hibernate(world, true);
+  await world.settle();
+  assert.equal(world.api.all('Pod').length, 0);
+  assert.equal(group.handOvers, 0);
+  hibernate(world, false);
+  await world.settle();
+  assert.equal(world.condition('Ready'), 'True AllMembersReady');
+  const leader = group.leader?.split('.')[0] ?? '';
+  const pod = world.memberPods().find(({ metadata }) => metadata.name === leader);
+  assert.ok(pod);
+  world.api.delete(pod, true);
+  await world.settle();
+  assert.equal(group.handOvers, 1);
+});
+
+test('a hibernation that is taken back leaves no mark: members hand over again', async () => {
+  const world = await worldBehind();
+  const { group } = world.members;
+  hibernate(world, true);
+  await turns(world, 20);
+  hibernate(world, false);
+  group.told.clear();
+  await world.settle();
+  const pod = world.memberPods().find(({ metadata }) => group.leader?.startsWith(metadata.name));
+  assert.ok(pod);
+  world.api.delete(pod, true);
+  await world.settle();
+  assert.equal(group.handOvers, 1);
+  assert.equal(JSON.stringify(world.memberPods()).includes('polyad.io/hibernating'), false);
+});
+
+test('pods of an operator that could not mark them end after the minute', async () => {
+  const world = new SimulatedWorld();
+  world.create('orders', { replicas: 3 });
+  await world.settle();
+  world.api.faultBefore = ({ method, path }) =>
+    method === 'PATCH' && path.includes('/pods/') ? { status: 403 } : undefined;
+  hibernate(world, true);
+  await turns(world, 70);
+  assert.equal(world.api.all('Pod').length, 0);
+});

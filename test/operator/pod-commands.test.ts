@@ -207,6 +207,33 @@ describe('prestop', () => {
   });
 });
 
+describe('prestop of a Cluster that hibernates', () => {
+  it('leaves the lead where it is, and only then', async () => {
+    const members = folder();
+    const say = async (record: string | undefined, mode = 'handover') => {
+      if (record !== undefined) writeFileSync(join(members, 'members.json'), record);
+      let said = '';
+      await withServer(
+        (request, body) => {
+          said = `${request.url} ${body}`;
+          return [200, '{}'];
+        },
+        async (_, port) => {
+          const words = [`--mode=${mode}`, `--port=${port}`];
+          await runPrestop(words, { POLYAD_GUARD_MEMBERS: members }, () => {});
+        },
+      );
+      return said;
+    };
+    const path = '/api/v1/cluster/prepare-stop';
+    assert.equal(await say(undefined), `${path} {}`);
+    assert.equal(await say('{"hibernating":true}'), `${path} {"handOver":false}`);
+    assert.equal(await say('{"hibernating":true}', 'leave'), '/api/v1/cluster/leave {}');
+    assert.equal(await say('{"initialised":true}'), `${path} {}`);
+    assert.equal(await say('{'), `${path} {}`);
+  });
+});
+
 describe('test-release', () => {
   const runAgainst = async (rows: string) => {
     const commands: string[] = [];

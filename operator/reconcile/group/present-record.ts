@@ -24,7 +24,7 @@ export function presentRecord(
   };
   const parsed = parseMembersRecord(membersRecord?.data?.[membersFile]);
   if (parsed !== undefined) {
-    const { initialised, restored, recovery, recovered, members } = parsed;
+    const { initialised, restored, recovery, recovered, hibernating, members } = parsed;
     const restoration = restored === undefined ? undefined : { restored };
     // That of a release is made from its token, which may change later.
     const known = spec.bootstrap?.fromRelease === undefined ? clusterId : parsed.clusterId;
@@ -38,6 +38,7 @@ export function presentRecord(
       ...replication,
       ...restoration,
       ...incident,
+      ...(hibernating === undefined ? undefined : { hibernating }),
       members,
     };
   }

@@ -20,8 +20,12 @@ const fresh: MemberRecord = { state: 'fresh', incarnation: 1 };
 /** Decides the record that the guard will read; the next step writes it. */
 export const decideRecord: Step = (pass, draft) => {
   const { seen } = pass;
-  const { recovery: _, ...before } = pass.record;
-  const record: MembersRecord = { ...before, ...decideRecovery(pass, draft) };
+  const { recovery: _, hibernating: __, ...before } = pass.record;
+  const record: MembersRecord = {
+    ...before,
+    ...decideRecovery(pass, draft),
+    ...(endsTogether(pass) ? { hibernating: true } : undefined),
+  };
   const members: Record<string, MemberRecord> = {};
   for (const member of seen.members) {
     const key = String(member.ordinal);
@@ -43,6 +47,12 @@ export const decideRecord: Step = (pass, draft) => {
   };
   return undefined;
 };
+
+/** While it sleeps the record stays as it was. */
+function endsTogether({ spec, isReplicated, record, seen }: Pass): boolean {
+  if (!spec.hibernate || !isReplicated) return false;
+  return record.hibernating === true || seen.members.some(({ pod }) => pod !== undefined);
+}
 
 function nextMember(
   pass: Pass,

@@ -1,7 +1,9 @@
 import { contentHash } from '../../resources/content-hash.ts';
+import { annotationKeys } from '../../api/names.ts';
 import { isPatienceOver, lackOf } from '../group/followers-lag.ts';
+import { wronglyMarked } from '../group/hibernation-mark.ts';
 import { hasPods, lookAgain, note } from '../pass.ts';
-import type { Draft, Pass, Step } from '../pass.ts';
+import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 
 const pollMs = 1000;
 
@@ -13,13 +15,14 @@ export const hibernate: Step = (pass, draft) => {
   const { spec, seen, group, podCount, nowMs } = pass;
   if (!spec.hibernate || !hasPods(pass)) {
     if (spec.hibernate || draft.operation?.type === 'Hibernate') draft.operation = undefined;
-    return undefined;
+    return mark(pass);
   }
   const isWaiting = podCount > 0;
   begin(pass, draft, isWaiting ? 'CatchUp' : 'Stop');
   lookAgain(draft, pollMs);
   const lack = lackOf(seen.members, group).join(', ');
-  const message = isWaiting ? `for a minute at most: ${lack}` : 'the members are ending';
+  const what = lack === '' ? 'the members learn that all of them end' : lack;
+  const message = isWaiting ? `for a minute at most: ${what}` : 'the members are ending';
   draft.progress = { reason: 'Hibernating', message };
   const isDue = !isWaiting && (seen.statefulSet?.spec?.replicas ?? 0) > 0;
   if (isDue && lack !== '' && isPatienceOver(draft.operation, nowMs))
@@ -29,8 +32,25 @@ export const hibernate: Step = (pass, draft) => {
       `the members end after a minute of waiting: ${lack}; it comes after the Cluster is resumed`,
       'Warning',
     );
-  return undefined;
+  return mark(pass);
 };
+
+/** When the record is there, or gone: what the kubelet brings with the change of the pod is then the new one. */
+function mark({ spec, record, seen, nowMs }: Pass): StepEnd | undefined {
+  if ((record.hibernating === true) !== spec.hibernate) return undefined;
+  const pod = wronglyMarked(record, seen.members);
+  if (pod === undefined) return undefined;
+  const { name, uid } = pod.metadata;
+  const value = spec.hibernate ? new Date(nowMs).toISOString() : null;
+  return {
+    action: {
+      kind: 'label',
+      target: { apiVersion: 'v1', kind: 'Pod', name, ...(uid === undefined ? undefined : { uid }) },
+      labels: {},
+      annotations: { [annotationKeys.hibernating]: value },
+    },
+  };
+}
 
 /** Written before the first pod goes: another instance knows since when it is waited. */
 function begin({ generation, nowMs }: Pass, draft: Draft, step: 'CatchUp' | 'Stop'): void {

@@ -237,15 +237,21 @@ export class ClusterManagement {
     return changed.kind === 'done' ? undefined : this.#refusal(changed);
   }
 
-  /** Hands the lead over and takes no more requests from balancers; membership stays as it is (ha.md 14.4). */
-  async prepareStop(): Promise<ManagementAnswer> {
+  /**
+   * Hands the lead over and takes no more requests from balancers; membership stays as it is (ha.md 14.4). With `handOver: false` the
+   * lead stays, now and when this server ends: all members stop together (operator.md 8.11).
+   */
+  async prepareStop(body: Given): Promise<ManagementAnswer> {
+    const handsOver = new Fields(body, ['handOver']).flag('handOver') ?? true;
     this.#readiness.switchOff();
     const { consensus } = this.#view;
     const wasLeader = consensus.status().role === 'leader';
-    const body = { result: 'Ready to stop', wasLeader };
-    if (!wasLeader) return done(body);
+    const answer = { result: 'Ready to stop', wasLeader };
+    if (!handsOver) this.#readiness.keepLead();
+    if (!wasLeader) return done(answer);
+    if (!handsOver) return done({ ...answer, handedOver: false });
     const outcome = await consensus.transferLeadership(undefined, handOverMs);
-    return done(outcome.kind === 'transferred' ? body : { ...body, handedOver: false });
+    return done(outcome.kind === 'transferred' ? answer : { ...answer, handedOver: false });
   }
 
   async resync(database: string): Promise<ManagementAnswer> {

@@ -9,6 +9,7 @@ export class Readiness {
   readonly #settings: SettingsReader;
   readonly #log: Log;
   #isStopping = false;
+  #keepsLead = false;
   #told: string | undefined;
 
   constructor(view: ClusterView, settings: SettingsReader, log: Log) {
@@ -20,6 +21,15 @@ export class Readiness {
   /** No more, whatever else holds: this server leaves or stops soon. */
   switchOff(): void {
     this.#isStopping = true;
+  }
+
+  /** All members stop together: whoever took the lead over would stop as well. */
+  keepLead(): void {
+    this.#keepsLead = true;
+  }
+
+  get keepsLead(): boolean {
+    return this.#keepsLead;
   }
 
   switchOn(): void {

@@ -228,8 +228,13 @@ const managements: readonly Management[] = [
     path: '/cluster/prepare-stop',
     operationId: 'prepareStop',
     summary: 'Hands the lead over before a stop',
+    body: object({ handOver: flag('False: all members stop, so the lead stays where it is') }, [
+      'handOver',
+    ]),
+    bodyIsOptional: true,
+    example: { body: { 'application/json': {} } },
     answer: doneAnswer('It may stop'),
-    run: ({ cluster }) => cluster.management.prepareStop(),
+    run: ({ cluster, body }) => cluster.management.prepareStop(body),
   },
   {
     method: 'POST',

@@ -5,10 +5,12 @@ import { formats } from '#cluster/features.ts';
 import { PeerAddresses } from '#cluster/forwarding/peer-addresses.ts';
 import { PeerHttp } from '#cluster/forwarding/peer-http.ts';
 import { CapabilityPoll } from '#cluster/status/capabilities.ts';
+import { Readiness } from '#cluster/status/readiness.ts';
 import { ClusterToken } from '#cluster/token/cluster-token.ts';
 import { Settings } from '#config/effective-settings.ts';
 import { silentLog } from '#core/log.ts';
 import { systemRuntime } from '#platform/system-runtime.ts';
+import { handOverStep } from '../../../server/plan/cluster-door.ts';
 import { startDoor } from '../../http/door-fixture.ts';
 
 // The endpoints of people and of servers (ha.md 11) over a scripted consensus.
@@ -303,6 +305,32 @@ test('leave hands the lead over first; prepare-stop keeps the membership', async
   const stopped = await cluster.door(leader).ask('POST', 'cluster/prepare-stop');
   assert.deepEqual(stopped.body, { result: 'Ready to stop', wasLeader: true });
   assert.equal((await cluster.door(leader).ask('GET', 'ready')).status, 503);
+});
+
+test('who stops together with all others keeps the lead, now and when it ends', async (context) => {
+  const cluster = await startCluster(context);
+  const leader = cluster.server(0);
+  const ask = (place: number, body: object) =>
+    cluster.door(place).ask('POST', 'cluster/prepare-stop', { body });
+  assert.equal((await ask(0, { handOver: 'no' })).status, 400);
+  assert.equal((await ask(0, { keep: true })).status, 400);
+  assert.equal((await cluster.door(0).ask('GET', 'ready')).status, 204, 'nothing was done');
+  const stopped = await ask(0, { handOver: false });
+  assert.deepEqual(stopped.body, { result: 'Ready to stop', wasLeader: true, handedOver: false });
+  const follower = await ask(1, { handOver: false });
+  assert.deepEqual(follower.body, { result: 'Ready to stop', wasLeader: false });
+  for (const place of [0, 1])
+    assert.equal((await cluster.door(place).ask('GET', 'ready')).status, 503);
+  assert.equal(cluster.leader, leader.id);
+  const end = async (keepsLead: boolean) => {
+    const readiness = new Readiness(leader, new Settings(new Map()), silentLog);
+    if (keepsLead) readiness.keepLead();
+    await handOverStep({ view: leader, readiness }).run(1000);
+    assert.equal(readiness.isReady(), false);
+    return cluster.leader;
+  };
+  assert.equal(await end(true), leader.id);
+  assert.notEqual(await end(false), leader.id);
 });
 
 test('a login token of one server is honoured by all, and a logout ends it everywhere', async (context) => {

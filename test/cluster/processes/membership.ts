@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { command, linearizable, makeSchool, rows, startProcesses, until } from './support.ts';
+import {
+  command,
+  linearizable,
+  makeSchool,
+  patient,
+  rows,
+  startProcesses,
+  until,
+} from './support.ts';
 
 // Members that come, go, lead and stop, with real processes (ha.md 11.2, 12.4).
 
@@ -25,6 +33,23 @@ test('leadership is handed over by command and before a stop', async (context) =
   assert.notEqual(after, next);
   await rows(cluster, after, 'INSERT INTO Person SET number = 1');
   await cluster.restart(next.place);
+  assert.equal((await rows(cluster, next, 'SELECT FROM Person', linearizable)).length, 1);
+});
+
+test('members that stop together keep the lead where it is, and come back with what they had', async (context) => {
+  const cluster = await startProcesses(context, 3, patient);
+  const leader = await cluster.leader();
+  await makeSchool(cluster, leader);
+  await rows(cluster, leader, 'INSERT INTO Person SET number = 1');
+  for (const server of cluster.servers) {
+    const said = await cluster.ask(server, 'POST', 'cluster/prepare-stop', { handOver: false });
+    assert.equal(said.status, 200, JSON.stringify(said.body));
+    assert.equal((await cluster.ask(server, 'GET', 'ready')).status, 503);
+  }
+  assert.equal(await cluster.leader(), leader);
+  assert.deepEqual(await Promise.all(cluster.servers.map((server) => server.stop())), [0, 0, 0]);
+  await Promise.all(cluster.servers.map(({ place }) => cluster.restart(place)));
+  const next = await cluster.leader();
   assert.equal((await rows(cluster, next, 'SELECT FROM Person', linearizable)).length, 1);
 });
 

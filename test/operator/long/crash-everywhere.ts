@@ -200,7 +200,9 @@ const groupFlows: Flow[] = [
     prepare: (world) => create(world, three),
     begin: (world) => world.api.change('Cluster', 'orders', { spec: { hibernate: true } }),
     isDone: (world) =>
-      world.condition('Ready') === 'True Hibernated' && world.api.all('Pod').length === 0,
+      world.condition('Ready') === 'True Hibernated' &&
+      world.api.all('Pod').length === 0 &&
+      world.members.group.handOvers === 0,
   },
 ];
 

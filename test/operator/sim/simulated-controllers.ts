@@ -9,13 +9,21 @@ import { SimulatedStreams } from './simulated-streams.ts';
  * of each; a pod is ready one turn after it was made.
  */
 
+/** A kubelet brings another ConfigMap with a change of the pod, or so much later. */
+const filesMs = 60_000;
+
 interface Template {
   readonly metadata: {
     readonly labels?: Record<string, string>;
     readonly annotations?: Record<string, string>;
   };
   readonly spec: {
-    readonly containers: readonly { readonly name: string; readonly image: string }[];
+    readonly containers: readonly {
+      readonly name: string;
+      readonly image: string;
+      readonly lifecycle?: object;
+      readonly volumeMounts?: readonly { readonly name: string }[];
+    }[];
     readonly initContainers?: Template['spec']['containers'];
   };
 }
@@ -42,6 +50,11 @@ export class SimulatedControllers {
   /** Of pods; loopback addresses let a real process reach them. */
   addressPrefix = '10.0.';
   #addresses = 0;
+  /** The record of the guard as pods can read it, by uid. */
+  readonly #files = new Map<
+    string,
+    { readonly record: string | undefined; readonly annotations: string; readonly atMs: number }
+  >();
   /** Stored objects never change in place. */
   readonly #revisions = new WeakMap<Template, string>();
 
@@ -152,10 +165,12 @@ export class SimulatedControllers {
   #runPod(pod: StoredObject): void {
     const { name, namespace, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined) {
+      this.#preStop(pod);
       this.#members.stop(pod);
       this.#api.remove(pod);
       return;
     }
+    this.#bringFiles(pod);
     const containers = (pod.spec as unknown as Template['spec']).containers;
     const image = containers.find((container) => container.name === 'server')?.image ?? '';
     const present = pod.status as { podIP?: string } | undefined;
@@ -210,6 +225,26 @@ export class SimulatedControllers {
       },
       namespace,
     );
+  }
+
+  #bringFiles({ metadata: { name, namespace, uid = '', annotations } }: StoredObject): void {
+    const present = this.#files.get(uid);
+    const now = { annotations: JSON.stringify(annotations), atMs: this.#now() };
+    const isOld = present === undefined || now.atMs - present.atMs >= filesMs;
+    if (!isOld && present.annotations === now.annotations) return;
+    const map = this.#api.find('ConfigMap', `${name.replace(/-\d+$/, '')}-members`, namespace);
+    this.#files.set(uid, { ...now, record: map?.data?.['members.json'] });
+  }
+
+  /** Only what its server can read counts. */
+  #preStop(pod: StoredObject): void {
+    const { uid = '', name } = pod.metadata;
+    const { containers } = pod.spec as unknown as Template['spec'];
+    const server = containers.find((container) => container.name === 'server');
+    if (server?.lifecycle === undefined || this.stopped.has(name)) return;
+    const mayRead = server.volumeMounts?.some((mount) => mount.name === 'members') ?? false;
+    this.#members.preStop(pod, mayRead ? this.#files.get(uid)?.record : undefined);
+    this.#files.delete(uid);
   }
 
   /** A Job whose image is there ends well; the other waits for it for ever. */

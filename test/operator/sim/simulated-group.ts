@@ -32,6 +32,8 @@ export class SimulatedGroup {
   /** Sets of voters in the order in which they came. */
   readonly history: number[] = [];
   transfers = 0;
+  /** By members that were about to end, to another one each time. */
+  handOvers = 0;
   /** What peers are fetching from the leader just now. */
   readonly resyncs = new Map<
     string,
@@ -234,6 +236,15 @@ export class SimulatedGroup {
     this.#peers.delete(id);
     this.#changed();
     return ok({ result: 'removed' });
+  }
+
+  /** What a member does before it ends: another one that runs leads, if there is one. */
+  handOver(self: string): void {
+    const next = this.#there().find((id) => id !== self);
+    if (self !== this.leader || next === undefined) return;
+    this.leader = next;
+    this.term++;
+    this.handOvers++;
   }
 
   #transfer(self: string, id: string): Answer {

@@ -213,6 +213,13 @@ export class SimulatedMembers implements MemberTransport {
     return peerId === undefined || this.groupOf(peerId).isReady(peerId);
   }
 
+  /** @param files what its container can read of the record by now; undefined: it cannot */
+  preStop(pod: StoredObject, files: string | undefined): void {
+    const peerId = peerIdOf(pod);
+    const { hibernating } = JSON.parse(files ?? '{}') as { hibernating?: boolean };
+    if (peerId !== undefined && hibernating !== true) this.groupOf(peerId).handOver(peerId);
+  }
+
   stop(pod: StoredObject): void {
     const peerId = peerIdOf(pod);
     if (peerId !== undefined) this.groupOf(peerId).stop(peerId);
