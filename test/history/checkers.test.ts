@@ -8,6 +8,7 @@ import {
   checkSet,
   checkUnique,
 } from './checkers.ts';
+import { checkEventual } from './eventual.ts';
 import { type Operation, parseHistory, printHistory } from './history.ts';
 import { checkLists, type ListStep } from './lists.ts';
 import { checkRegisters } from './register.ts';
@@ -116,6 +117,22 @@ test('compare and set, bookmarks', () => {
   assert.equal(checkBookmarks([write(1), read(null)]).length, 1, 'its own write is not seen');
   assert.equal(checkBookmarks([write(1), write(2), read(2), read(1)]).length, 1, 'it goes back');
   assert.equal(checkBookmarks([write(1), read(2)]).length, 1, 'nobody wrote it');
+});
+
+test('states of a node', () => {
+  const write = (value: number) => done('write', value, { key: 'x' });
+  const state = (first: number, second: number, more: Partial<Operation> = {}) =>
+    done('state', { x: [first, second] }, { node: 'a', ...more });
+  const writes = [write(1), write(2), write(3)];
+  const found = (...states: readonly Operation[]) => checkEventual([...writes, ...states]).length;
+  assert.equal(found(state(0, 0), state(1, 1), state(3, 3)), 0);
+  assert.equal(found(state(2, 2), state(1, 1, { node: 'b' })), 0, 'another node may be behind');
+  assert.equal(found(state(2, 2), state(1, 1)), 1, 'it goes back');
+  assert.equal(found(state(2, 1)), 1, 'half of a transaction');
+  assert.equal(found(state(4, 4)), 2, 'nobody wrote it');
+  // One that had begun before the other one ended may show less.
+  const slow = state(1, 1, { call: 0 });
+  assert.equal(found(state(2, 2), slow), 0);
 });
 
 test('graph bank, delete against connect', () => {

@@ -16,6 +16,9 @@ export interface WantedState {
   readonly bookmark: Index | undefined;
 }
 
+/** What a read waits by. */
+export type ReadView = Pick<ClusterView, 'consensus' | 'appliedIndex' | 'onApplied'>;
+
 const nothingWanted: WantedState = { level: undefined, bookmark: undefined };
 
 /**
@@ -30,7 +33,7 @@ export class ReadBarrier {
     linearizable: new Histogram(),
   };
   roundCount = 0;
-  readonly #view: ClusterView;
+  readonly #view: ReadView;
   readonly #settings: SettingsReader;
   readonly #clock: Clock;
   readonly #waiters: AppliedWaiters;
@@ -38,7 +41,7 @@ export class ReadBarrier {
   #isHastening = false;
 
   constructor(
-    view: ClusterView,
+    view: ReadView,
     { settings, clock, timers }: { settings: SettingsReader; clock: Clock; timers: Timers },
   ) {
     this.#view = view;

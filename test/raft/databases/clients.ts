@@ -7,80 +7,31 @@ import {
   checkSet,
   checkUnique,
 } from '#test/history/checkers.ts';
+import { checkEventual } from '#test/history/eventual.ts';
 import type { Operation } from '#test/history/history.ts';
 import { checkLists, forbiddenBySnapshotIsolation, type ListStep } from '#test/history/lists.ts';
 import { checkRegisters } from '#test/history/register.ts';
+import { checkBookmarks } from '#test/history/sessions.ts';
 import { UnknownOutcome } from '#transaction/commit/unknown-outcome.ts';
 import { type DatabaseHost, database, PowerCut } from './host.ts';
+import { LoggedRequests } from './requests.ts';
+import { ofKinds, SessionWork } from './session-work.ts';
+import {
+  accountCount,
+  balance,
+  connectText,
+  keyCount,
+  listScript,
+  schema,
+  transferScript,
+} from './statements.ts';
 
-const keyCount = 4;
-const accountCount = 4;
-const balance = 100;
-const keys = Array.from({ length: keyCount }, (_, i) => i);
-const accounts = Array.from({ length: accountCount }, (_, i) => i);
 /** Of the newest vertices, among which edges are made and that are deleted. */
 const vertexChoices = 6;
 const uuid = '0f9c1d2e-3a4b-4c5d-8e6f-708192a3b4c5';
 
-type Step = string | readonly [text: string, parameters: Readonly<Record<string, Value>>];
-
-function firstOf(text: string, n: number): Step {
-  return [text, { key: `k${n}` }];
-}
-
-/** Each may run again: nobody knows of the last one of a leader that is gone. */
-const schema: readonly Step[] = [
-  'CREATE DOCUMENT TYPE Register IF NOT EXISTS',
-  'CREATE PROPERTY Register.key IF NOT EXISTS STRING',
-  'CREATE INDEX IF NOT EXISTS ON Register (key) UNIQUE',
-  ...keys.map((n) => firstOf('UPDATE Register SET key = :key UPSERT WHERE key = :key', n)),
-  'CREATE DOCUMENT TYPE Series IF NOT EXISTS',
-  'CREATE PROPERTY Series.key IF NOT EXISTS STRING',
-  'CREATE INDEX IF NOT EXISTS ON Series (key) UNIQUE',
-  ...keys.map((n) =>
-    firstOf('UPDATE Series SET key = :key, items = [] UPSERT WHERE key = :key', n),
-  ),
-  'CREATE DOCUMENT TYPE Account IF NOT EXISTS',
-  'CREATE PROPERTY Account.number IF NOT EXISTS INTEGER',
-  'CREATE INDEX IF NOT EXISTS ON Account (number) UNIQUE',
-  ...accounts.map(
-    (number): Step => [
-      'UPDATE Account SET number = :number, balance = :balance UPSERT WHERE number = :number',
-      { number, balance },
-    ],
-  ),
-  'CREATE DOCUMENT TYPE Element IF NOT EXISTS',
-  'CREATE DOCUMENT TYPE Claim IF NOT EXISTS',
-  'CREATE PROPERTY Claim.key IF NOT EXISTS STRING',
-  'CREATE INDEX IF NOT EXISTS ON Claim (key) UNIQUE',
-  'CREATE VERTEX TYPE Node IF NOT EXISTS',
-  'CREATE EDGE TYPE Link IF NOT EXISTS',
-  'CREATE PROPERTY Node.key IF NOT EXISTS STRING',
-  'CREATE INDEX IF NOT EXISTS ON Node (key) UNIQUE',
-];
-
-// Texts are the same each time, so that they are compiled once: most of the time of a statement would be that.
-
-const listScript = [
-  'BEGIN',
-  'LET found = SELECT items FROM Series WHERE key = :other',
-  'UPDATE Series SET items = items || :value WHERE key = :key',
-  'COMMIT',
-  'RETURN $found',
-].join(';\n');
-const transferScript = [
-  'BEGIN ISOLATION REPEATABLE_READ',
-  'LET poor = SELECT FROM Account WHERE number = :from AND balance < :amount',
-  'IF ($poor.size() > 0) { ROLLBACK; RETURN "poor"; }',
-  'UPDATE Account SET balance = balance - :amount WHERE number = :from',
-  'UPDATE Account SET balance = balance + :amount WHERE number = :to',
-  'COMMIT',
-].join(';\n');
-const endOf = (name: string) => `(SELECT FROM Node WHERE key = :${name})`;
-const connectText = `CREATE EDGE Link FROM ${endOf('from')} TO ${endOf('to')} SET id = :id, src = :from, dst = :to`;
-
-type Work = 'register' | 'list' | 'bank' | 'set' | 'unique' | 'graph';
-const works: readonly Work[] = ['register', 'list', 'bank', 'set', 'unique', 'graph'];
+const works = ['register', 'list', 'bank', 'set', 'unique', 'graph', 'session'] as const;
+type Work = (typeof works)[number];
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -89,7 +40,10 @@ interface Attempt {
   readonly key?: string;
   readonly value: unknown;
   readonly isRead?: boolean;
-  run(): Promise<Rows>;
+  /** Where it is seen, if it may be seen anywhere. */
+  readonly node?: string;
+  /** @param replayKey stands in the log with what it writes */
+  run(replayKey: string | undefined): Promise<Rows>;
   /** What the history tells of the answer; undefined: nothing was done. */
   told?(rows: Rows): unknown;
 }
@@ -97,6 +51,8 @@ interface Attempt {
 /** Clients with real statements, one at a time each, through any server; what they see is a history for each kind of work. */
 export class DatabaseClients {
   readonly histories = new Map<Work, Operation[]>(works.map((work) => [work, []]));
+  readonly requests = new LoggedRequests();
+  readonly #sessions: SessionWork;
   readonly counts = { ok: 0, failed: 0, unknown: 0 };
   readonly #busy = new Set<number>();
   readonly #random: (n: number) => number;
@@ -116,6 +72,7 @@ export class DatabaseClients {
   constructor(count: number, random: (n: number) => number) {
     this.#count = count;
     this.#random = random;
+    this.#sessions = new SessionWork(count, random);
   }
 
   get isIdle(): boolean {
@@ -140,7 +97,7 @@ export class DatabaseClients {
       if (this.#busy.has(client) || this.#random(3) > 0) continue;
       // Mostly to who leads.
       const host = this.#random(8) > 0 ? leader : open[this.#random(Math.max(1, open.length))];
-      if (host !== undefined) void this.#step(client, host);
+      if (host !== undefined) void this.#step(client, host, open);
     }
   }
 
@@ -162,18 +119,23 @@ export class DatabaseClients {
     this.#isSettingUp = false;
   }
 
-  async #step(client: number, host: DatabaseHost): Promise<void> {
+  async #step(client: number, host: DatabaseHost, open: readonly DatabaseHost[]): Promise<void> {
     this.#busy.add(client);
-    const work = works[this.#random(works.length)] as Work;
-    const attempt = this.#attempt(work, host);
-    const { op, key, value, isRead = false } = attempt;
+    // Sessions see what all others do: they are asked more often.
+    const work = works[this.#random(works.length + 2)] ?? 'session';
+    const attempt = this.#attempt(work, { client, host, open });
+    const { op, key, node, value, isRead = false } = attempt;
     const call = this.#tick();
-    const about = { process: `c${client}`, op, ...(key !== undefined && { key }), call };
+    const where = { ...(key !== undefined && { key }), ...(node !== undefined && { node }) };
+    const about = { process: `c${client}`, op, ...where, call };
     const history = this.histories.get(work);
+    // Some of the commits stand without a key.
+    const replayKey = isRead || this.#random(4) === 0 ? undefined : `r${this.#values}`;
     try {
-      const rows = await attempt.run();
+      const rows = await attempt.run(replayKey);
       const seen = attempt.told === undefined ? value : attempt.told(rows);
       const outcome = seen === undefined ? 'failed' : 'ok';
+      if (replayKey !== undefined) this.requests.told(replayKey, outcome, host.bookmark);
       history?.push({ ...about, value: seen ?? value, outcome, return: this.#tick() });
       this.counts[outcome] += 1;
     } catch (error) {
@@ -182,6 +144,7 @@ export class DatabaseClients {
       if (error instanceof DatabaseError && error.code === 'Internal') this.surprise = error;
       const outcome = isUnknown && !isRead ? 'unknown' : 'failed';
       const end = outcome === 'unknown' ? {} : { return: this.#tick() };
+      if (replayKey !== undefined) this.requests.told(replayKey, outcome);
       history?.push({ ...about, value, outcome, ...end });
       this.counts[outcome] += 1;
     }
@@ -193,7 +156,10 @@ export class DatabaseClients {
     return this.#time;
   }
 
-  #attempt(work: Work, host: DatabaseHost): Attempt {
+  #attempt(
+    work: Work,
+    { client, host, open }: { client: number; host: DatabaseHost; open: readonly DatabaseHost[] },
+  ): Attempt {
     this.#values += 1;
     const number = this.#values;
     const key = `k${this.#random(keyCount)}`;
@@ -214,9 +180,11 @@ export class DatabaseClients {
           op: 'insert',
           key: claim,
           value: number,
-          run: () => host.run(text, { key: claim }),
+          run: (replayKey) => host.run(text, { key: claim }, { replayKey }),
         };
       }
+      case 'session':
+        return this.#sessions.attempt(client, number, { host, open });
       default:
         return this.#graph(host, number);
     }
@@ -225,7 +193,12 @@ export class DatabaseClients {
   #register(host: DatabaseHost, key: string, value: number): Attempt {
     if (this.#random(2) === 0) {
       const text = 'UPDATE Register SET value = :value WHERE key = :key';
-      return { op: 'write', key, value, run: () => host.run(text, { key, value }) };
+      return {
+        op: 'write',
+        key,
+        value,
+        run: (replayKey) => host.run(text, { key, value }, { replayKey }),
+      };
     }
     return {
       op: 'read',
@@ -247,7 +220,8 @@ export class DatabaseClients {
     return {
       op: 'txn',
       value: [['append', key, value]] satisfies readonly ListStep[],
-      run: () => host.run(listScript, { key, other, value }, 'sqlscript'),
+      run: (replayKey) =>
+        host.run(listScript, { key, other, value }, { language: 'sqlscript', replayKey }),
       told: stepsOf,
     };
   }
@@ -263,7 +237,8 @@ export class DatabaseClients {
       };
     const [from, to] = [this.#random(accountCount), this.#random(accountCount)];
     const amount = 1 + this.#random(60);
-    const run = () => host.run(transferScript, { from, to, amount }, 'sqlscript');
+    const run = (replayKey: string | undefined) =>
+      host.run(transferScript, { from, to, amount }, { language: 'sqlscript', replayKey });
     return { op: 'transfer', value, run };
   }
 
@@ -271,7 +246,11 @@ export class DatabaseClients {
   #element(host: DatabaseHost, number: number): Attempt {
     const name = `p${this.#random(40)}`;
     const text = `INSERT INTO Element SET number = :number, ${name} = :number`;
-    return { op: 'add', value: number, run: () => host.run(text, { number }) };
+    return {
+      op: 'add',
+      value: number,
+      run: (replayKey) => host.run(text, { number }, { replayKey }),
+    };
   }
 
   #graph(host: DatabaseHost, number: number): Attempt {
@@ -280,17 +259,20 @@ export class DatabaseClients {
     if (kind < 2 || a === '' || b === '') {
       const key = `n${number}`;
       this.#vertices = [key, ...this.#vertices].slice(0, vertexChoices);
-      const run = () => host.run('CREATE VERTEX Node SET key = :key', { key });
+      const run = (replayKey: string | undefined) =>
+        host.run('CREATE VERTEX Node SET key = :key', { key }, { replayKey });
       return { op: 'create', key, value: number, run };
     }
     if (kind === 2) {
       const key = a;
-      const run = () => host.run('DELETE VERTEX FROM Node WHERE key = :key', { key });
+      const run = (replayKey: string | undefined) =>
+        host.run('DELETE VERTEX FROM Node WHERE key = :key', { key }, { replayKey });
       return { op: 'delete', key, value: number, run, told: ([row]) => counted(row, number) };
     }
     const edge = { id: number, from: a, to: b };
     const told = (rows: Rows) => (rows.length > 0 ? edge : undefined);
-    return { op: 'connect', value: edge, run: () => host.run(connectText, edge), told };
+    const run = (replayKey: string | undefined) => host.run(connectText, edge, { replayKey });
+    return { op: 'connect', value: edge, run, told };
   }
 
   /** @returns what the histories break, with what all servers agree on at the end */
@@ -337,6 +319,18 @@ export class DatabaseClients {
         to: dst,
       })),
     };
+    const sessions = [...(this.histories.get('session') ?? [])];
+    for (const { key, value } of await rows('SELECT key, value FROM Session'))
+      sessions.push({
+        process: String(key).replace('+', ''),
+        op: 'read',
+        key: String(key).replace('+', ''),
+        value,
+        call: this.#tick(),
+        return: this.#tick(),
+        outcome: 'ok',
+        node: 'the end',
+      });
     const accountsNow = balancesOf(await rows('SELECT number, balance FROM Account'));
     return [
       ...checkRegisters(registers),
@@ -347,6 +341,9 @@ export class DatabaseClients {
       ...checkSet(final('set', elements)),
       ...checkUnique(final('unique', claims)),
       ...checkDeleteAgainstConnect(final('graph', graph)),
+      ...checkBookmarks(ofKinds(sessions, ['write', 'read'])),
+      ...checkEventual(ofKinds(sessions, ['write', 'state'])),
+      ...this.requests.problems(),
     ];
   }
 }

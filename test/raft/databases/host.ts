@@ -1,5 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { ReadBarrier, type WantedState } from '#cluster/reads/read-barrier.ts';
 import type { ClusterReplication } from '#cluster/replication/replication.ts';
+import { haQuorumTimeout } from '#config/cluster-settings.ts';
+import { Settings } from '#config/effective-settings.ts';
 import { DatabaseError } from '#core/errors.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Database } from '#database/database.ts';
@@ -16,6 +19,7 @@ import { VirtualRuntime } from './virtual-runtime.ts';
 export const database = 'test';
 
 const readTimeoutMs = 2000;
+const readSettings = new Settings(new Map([[haQuorumTimeout.key, String(readTimeoutMs)]]));
 /** The default of `service.ha.quorumTimeout`: who waits at a server that was removed is told after two of them. */
 const quorumTimeoutMs = 10_000;
 
@@ -39,6 +43,7 @@ export class DatabaseHost {
   #catalog = new CatalogDouble();
   #databases: Databases | undefined;
   replication: ClusterReplication | undefined;
+  #reads: ReadBarrier | undefined;
   runtime: VirtualRuntime;
   port: SimulatedPort;
   /** Its power was cut, and the process is not swept away yet. */
@@ -94,6 +99,14 @@ export class DatabaseHost {
     });
     this.#databases = started.databases;
     this.replication = started.replication;
+    const { loop } = started.replication;
+    const view = {
+      consensus: this.port,
+      appliedIndex: () => loop.applied,
+      onApplied: (listener: (index: Index) => void) => loop.onApplied(listener),
+    };
+    const { clock, timers } = this.runtime;
+    this.#reads = new ReadBarrier(view, { settings: readSettings, clock, timers });
   }
 
   /** Nothing of it is heard any more. */
@@ -108,6 +121,8 @@ export class DatabaseHost {
   async sweep(): Promise<void> {
     const { replication } = this;
     this.replication = undefined;
+    this.#reads?.close();
+    this.#reads = undefined;
     const swept = (async () => {
       await replication?.stop();
       await this.#databases?.shutdown();
@@ -168,19 +183,36 @@ export class DatabaseHost {
     return { chain: textOf(snapshot.meta('chain'), 'hex'), schema: this.#schema, buckets };
   }
 
+  /** Which process of which server: what is read in one never goes back. */
+  get name(): string {
+    return `${this.server.id}/${this.#starts}`;
+  }
+
+  /** What an answer that is given now says in its header of the commit index. */
+  get bookmark(): Index {
+    if (this.replication === undefined) throw new PowerCut();
+    return this.replication.loop.applied;
+  }
+
   /** As a client sees it: a power cut ends the connection. */
   run(
     text: string,
     parameters: Readonly<Record<string, Value>> = {},
-    language = 'sql',
+    { language = 'sql', replayKey }: { language?: string; replayKey?: string | undefined } = {},
   ): Promise<readonly PlainRow[]> {
-    return this.#unlessCut(async () => runOn(this.database, text, parameters, {}, language));
+    const options = replayKey === undefined ? {} : { replayKey };
+    return this.#unlessCut(async () => runOn(this.database, text, parameters, options, language));
   }
 
-  /** As `run`, of the newest state that anybody was told of. */
-  read(text: string, parameters: Readonly<Record<string, Value>> = {}) {
+  /** As `run`, behind what stands before every read. @param wanted default: all that anybody was told of */
+  read(
+    text: string,
+    parameters: Readonly<Record<string, Value>> = {},
+    wanted: WantedState = { level: 'linearizable', bookmark: undefined },
+  ): Promise<readonly PlainRow[]> {
     return this.#unlessCut(async () => {
-      await this.#reached(await this.port.readIndex(readTimeoutMs));
+      if (this.#reads === undefined) throw new PowerCut();
+      await this.#reads.before(wanted);
       return runOn(this.database, text, parameters);
     });
   }
@@ -194,25 +226,6 @@ export class DatabaseHost {
 
   #unlessCut<T>(work: () => Promise<T>): Promise<T> {
     return Promise.race([work(), this.#cut.promise]);
-  }
-
-  /** As the barrier of reads waits: who was removed meanwhile never gets there. */
-  #reached(index: Index): Promise<void> {
-    const loop = this.replication?.loop;
-    if (loop === undefined) throw new PowerCut();
-    if (loop.applied >= index) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const cancel = this.runtime.timers.after(readTimeoutMs, () => {
-        stop();
-        reject(new DatabaseError('QuorumNotReached', 'what the read waits for did not come'));
-      });
-      const stop = loop.onApplied((applied) => {
-        if (applied < index) return;
-        stop();
-        cancel();
-        resolve();
-      });
-    });
   }
 }
 

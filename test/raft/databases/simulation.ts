@@ -148,6 +148,7 @@ export class DatabaseSimulation extends Simulation {
       for (const entry of job.entries) {
         if (entry.index <= server.machine.applied) continue;
         server.machine.applied = entry.index;
+        this.work.requests.applied(entry);
         this.applied(server, entry, '');
       }
       this.#compare(host);
@@ -206,7 +207,7 @@ export class DatabaseSimulation extends Simulation {
     for (const other of others) assert.deepEqual(other, first, 'S11: copies differ at the end');
     const host = members[0];
     assert.ok(host);
-    assert.deepEqual(await this.work.problems(host), [], 'C1 to C8: the histories of the clients');
+    assert.deepEqual(await this.work.problems(host), [], 'C1 to C10: the histories of the clients');
   }
 }
 
