@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Wait } from '#core/pausing-work.ts';
+import type { Expression } from '#query/algebra/expression.ts';
 import { isList, isMap, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '#query/evaluate/context.ts';
 import { compileExpression } from '#query/evaluate/compile.ts';
@@ -30,7 +31,11 @@ function evaluator(expression: string): Evaluator {
   view.rollback();
   const [column] = plan.op === 'Project' ? plan.columns : [];
   assert.ok(column, expression);
-  return compileExpression(column.value, {
+  return compiled(column.value);
+}
+
+function compiled(expression: Expression): Evaluator {
+  return compileExpression(expression, {
     functions: functionRegistry,
     compileSubPlan: () => assert.fail('no sub-plans'),
   });
@@ -174,6 +179,19 @@ test('a list of many expressions is made in turns, once', () => {
   assert.ok(turnCount > 3, `${turnCount} turns`);
 });
 
+for (const name of ['keys', 'properties'])
+  test(`${name}() of a map of many entries takes turns`, () => {
+    const call: Expression = {
+      op: 'Call',
+      function: `#cypher.${name}`,
+      arguments: [{ op: 'Parameter', name: 'm' }],
+    };
+    const context = sampleContext({ parameters });
+    const { value, turnCount } = turnsOf(compiled(call), context, name);
+    assert.equal(printed(value), printed(compiled(call)(context)));
+    assert.ok(turnCount > 20, `${turnCount} turns`);
+  });
+
 test('an error in a later turn is the error of the call', () => {
   const context = sampleContext({ parameters });
   assert.throws(() => inTurns(':mixed.sort()', context), /sort\(\) cannot compare/);
@@ -201,11 +219,18 @@ function inTurns(
   expression: string,
   context: EvaluationContext,
 ): { readonly value: Value; readonly turnCount: number } {
+  return turnsOf(evaluator(expression), context, expression);
+}
+
+function turnsOf(
+  evaluate: Evaluator,
+  context: EvaluationContext,
+  expression: string,
+): { readonly value: Value; readonly turnCount: number } {
   const place = Object.assign(context, { pending: { wait: undefined as Wait | undefined } });
   const calls = new LongCalls();
   let value: Value = null;
   let turnCount = 1;
-  const evaluate = evaluator(expression);
   const job = (): void => {
     value = evaluate(place);
   };

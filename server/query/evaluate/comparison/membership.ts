@@ -107,7 +107,7 @@ export const manyCandidates = 4_096;
 function* membersInTurns(list: readonly Value[], meter: WorkMeter): PausingWork<Members> {
   const kept = membersByList.get(list);
   if (kept !== undefined) return kept;
-  const members = new MemberCollection(list.length);
+  const members = new MemberCollection();
   for (let at = 0; at < list.length; at += candidatesPerLook) {
     if (!members.add(list, at, Math.min(list.length, at + candidatesPerLook))) break;
     if (meter.isSpent(unitsPerLook)) yield;
@@ -182,20 +182,16 @@ function membersOf(list: readonly Value[]): Members {
 }
 
 function collectMembers(list: readonly Value[]): Members {
-  const members = new MemberCollection(list.length);
+  const members = new MemberCollection();
   members.add(list, 0, list.length);
   return members.members();
 }
 
 class MemberCollection {
-  readonly #keys: ValueTable;
+  readonly #keys = new ValueTable();
   #kind: 'string' | 'number' | undefined;
   #isMixed = false;
   #hasNull = false;
-
-  constructor(length: number) {
-    this.#keys = new ValueTable(length);
-  }
 
   /** @returns false when the list is none to be hashed */
   add(list: readonly Value[], from: number, to: number): boolean {

@@ -3,12 +3,15 @@ import { formatRid, isRidShaped, parseRid, type Rid } from '#core/value/rid.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import { isComposite, noLabelType } from '#catalog/labels.ts';
 import { valuesOf } from '#core/value/integer-width.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { eachInSteps, manyProperties } from '#core/value/many-properties.ts';
 import { Path } from '#core/value/path.ts';
 import { Link, type StoredRecord } from '#core/value/record.ts';
 import { EmbeddedDocument, isList, isMap, isRecord, type Value } from '#core/value/value.ts';
 import type { EvaluationContext } from '../../evaluate/context.ts';
 import { kindName, notA, typeError } from '../../evaluate/cypher-failures.ts';
 import type { ScalarFunction } from '../../evaluate/function-definition.ts';
+import { canPause, pausingValue } from '../../evaluate/turns/long-calls.ts';
 import { scalar } from '../define.ts';
 import { VirtualRecord } from './virtual-records.ts';
 
@@ -56,12 +59,68 @@ function ofPath(value: Exclude<Value, null>, part: 'nodes' | 'relationships' | '
   return part === 'length' ? value.length : [...value[part]];
 }
 
-function entriesOf(value: Exclude<Value, null>): ReadonlyMap<string, Value> {
+type Entries = ReadonlyMap<string, Value>;
+
+function entriesOf(value: Exclude<Value, null>): Entries {
   if (isRecord(value)) return valuesOf(value);
   if (isMap(value)) return value;
   if (value instanceof EmbeddedDocument) return value.properties;
   throw notA('a node, relationship or map', value);
 }
+
+/** What reads them with pauses, where they are many. */
+function manyEntriesOf(value: Exclude<Value, null>): (() => PausingWork<Entries>) | undefined {
+  const read = isRecord(value) ? value.manyRead?.() : undefined;
+  if (read !== undefined)
+    return function* () {
+      return (yield* read()).values;
+    };
+  if (!isMap(value) || value.size < manyProperties) return undefined;
+  // biome-ignore lint/correctness/useYield: the map is there.
+  return function* () {
+    return value;
+  };
+}
+
+/** A function of the entries of a map or record, with pauses where they are many and the statement can pause. */
+function ofEntries<T extends Value>(
+  name: string,
+  begin: (of: Exclude<Value, null>) => {
+    readonly add: (key: string, item: Value) => void;
+    readonly result: T;
+  },
+): ScalarFunction {
+  const function_ = ofOne(name, (value, context) => {
+    const read = canPause(context) ? manyEntriesOf(value) : undefined;
+    if (read === undefined) {
+      const { add, result } = begin(value);
+      for (const [key, item] of entriesOf(value)) add(key, item);
+      return result;
+    }
+    return pausingValue<T>(context, function_, function* () {
+      const { add, result } = begin(value);
+      yield* eachInSteps(yield* read(), ([key, item]) => add(key, item));
+      return result;
+    });
+  });
+  return { ...function_, worksInTurns: true };
+}
+
+const keys = ofEntries('keys', (of) => {
+  const result: string[] = [];
+  const isOfRecord = isRecord(of);
+  return {
+    add(key, item) {
+      if (item !== null || !isOfRecord) result.push(key);
+    },
+    result,
+  };
+});
+
+const properties = ofEntries('properties', () => {
+  const result = new Map<string, Value>();
+  return { add: (key, item) => void result.set(key, item), result };
+});
 
 function end(value: Exclude<Value, null>, side: 'out' | 'in', context: EvaluationContext): Value {
   const of = edge(value);
@@ -106,10 +165,8 @@ export const entityFunctions: readonly ScalarFunction[] = [
     if (isRecord(value) && value.kind === 'edge') return value.typeName;
     throw typeError('InvalidArgumentValue', `type() of ${kindName(value)}`);
   }),
-  ofOne('keys', (value) =>
-    [...entriesOf(value)].flatMap(([key, item]) => (item === null && isRecord(value) ? [] : [key])),
-  ),
-  ofOne('properties', (value) => new Map(entriesOf(value))),
+  keys,
+  properties,
   ofOne('startNode', (value, context) => end(value, 'out', context)),
   ofOne('endNode', (value, context) => end(value, 'in', context)),
   ofOne('nodes', (value) => ofPath(value, 'nodes')),

@@ -1,6 +1,7 @@
 import type { Value } from '#core/value/value.ts';
 import { valueKey, valuesKey, type ValueKey } from '#core/value/equality.ts';
 import type { Rid } from '#core/value/rid.ts';
+import { ValueTable } from '../../evaluate/comparison/value-table.ts';
 import { textBytes } from '../../evaluate/turns/held-bytes.ts';
 import type { HeldMemory } from '../hold/held-memory.ts';
 import { ridOf } from '../record-identity.ts';
@@ -9,7 +10,7 @@ import { RidSet } from '../scan/rid-set.ts';
 /** A set of rows of values under the equality of `valueKey`. Single record columns are kept as bitmaps. */
 export class KeySet {
   readonly #memory: HeldMemory;
-  readonly #keys = new Set<ValueKey>();
+  readonly #keys = new ValueTable();
   #records: RidSet | undefined;
   #recordBytes = 0;
 
@@ -30,8 +31,7 @@ export class KeySet {
 
   #addKey(key: ValueKey): boolean {
     const sizeBefore = this.#keys.size;
-    this.#keys.add(key);
-    if (this.#keys.size === sizeBefore) return false;
+    if (this.#keys.add(key) !== sizeBefore) return false;
     this.#memory.addElement(typeof key === 'string' ? 40 + textBytes(key) : 40);
     return true;
   }

@@ -1,4 +1,5 @@
 import { valueKey, valuesKey, type ValueKey } from '#core/value/equality.ts';
+import { ValueTable } from '../../evaluate/comparison/value-table.ts';
 import type { Value } from '#core/value/value.ts';
 
 interface RecentGroup {
@@ -12,7 +13,7 @@ export const noGroup = -1;
 /** Numbers groups in the order in which they are first seen. */
 export class GroupTable {
   readonly #sizeMax: number;
-  readonly #groups = new Map<ValueKey, number>();
+  readonly #groups = new ValueTable();
   #lastKey: ValueKey | undefined;
   #lastGroup = 0;
   /** Groups of texts that were asked for lately, by `placeOf`: half the time of a lookup in the map. */
@@ -50,12 +51,9 @@ export class GroupTable {
   }
 
   #groupOfKey(key: ValueKey): number {
-    let group = this.#groups.get(key);
-    if (group === undefined) {
-      group = this.#groups.size;
-      if (group >= this.#sizeMax) return noGroup;
-      this.#groups.set(key, group);
-    }
+    const groups = this.#groups;
+    const group = groups.size < this.#sizeMax ? groups.add(key) : groups.find(key);
+    if (group < 0) return noGroup;
     this.#lastKey = key;
     this.#lastGroup = group;
     return group;
