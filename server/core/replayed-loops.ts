@@ -92,6 +92,28 @@ class ReplayedLoops {
     return made[1] as T;
   }
 
+  /** The state stands in the first place of its loop, whether it is over in the second. */
+  smallSteps<S>(begin: () => S, step: (state: S) => boolean): S {
+    const counted = this.#counted;
+    const loop = this.#enter(2);
+    const { made } = loop;
+    if (made.length === 0) {
+      made.push(begin());
+      if (counted !== undefined) loop.count = counted.count;
+    }
+    const state = made[0] as S;
+    const inside = this.#next;
+    while (made.length === 1) {
+      if (step(state)) made.push(true);
+      this.#loops.length = inside;
+      this.#next = inside;
+      if (counted !== undefined) loop.count = counted.count;
+      this.#itemsLeft -= 1;
+      if (this.#itemsLeft <= 0) throw pause;
+    }
+    return state;
+  }
+
   #enter(length: number): Loop {
     const known = this.#loops[this.#next];
     this.#next += 1;
@@ -165,6 +187,39 @@ export function madeOnce<R>(make: () => R, items?: number): R {
  */
 export function stepped<T>(begin: () => PausingWork<T>): T {
   return current === undefined ? toEnd(begin()) : current.steps(begin);
+}
+
+/**
+ * A loop that is neither over a list nor apart from what is around it: there is a place to pause after each step, and in long loops inside
+ * of a step.
+ * @param begin makes the state of the loop, once
+ * @param step changes the state as the last thing that it does; true when the loop is over
+ */
+export function smallSteps<S>(begin: () => S, step: (state: S) => boolean): S {
+  if (current !== undefined) return current.smallSteps(begin, step);
+  const state = begin();
+  while (!step(state));
+  return state;
+}
+
+/** Items of which each takes next to nothing, between two places to pause. */
+const itemsPerGlance = 16;
+/** Fewer of them are gone through at once. */
+const manyMin = 1_024;
+
+/** `items.some(test)`, for a test that is no more than a look at the item; places to pause where there are very many. */
+export function someLong<T>(items: readonly T[], test: (item: T) => boolean): boolean {
+  if (current === undefined || items.length < manyMin) return items.some(test);
+  const { isFound } = current.smallSteps(
+    () => ({ at: 0, isFound: false }),
+    (state) => {
+      const end = Math.min(items.length, state.at + itemsPerGlance);
+      for (; state.at < end && !state.isFound; state.at += 1)
+        state.isFound = test(items[state.at] as T);
+      return state.isFound || end === items.length;
+    },
+  );
+  return isFound;
 }
 
 function atOnce<T>(work: () => T): T {

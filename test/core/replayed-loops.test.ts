@@ -11,6 +11,8 @@ import {
   mapLong,
   mapLongOver,
   PAUSED,
+  smallSteps,
+  someLong,
   stepped,
   Stretches,
 } from '#core/replayed-loops.ts';
@@ -155,6 +157,59 @@ test('work in steps is kept while what is around it begins anew, and numbers wha
   assert.equal(beginnings, 4);
   const counted = (list: unknown): number[] => (list as number[]).map((item) => item);
   assert.deepEqual(inParts.map(counted), atOnce.map(counted));
+});
+
+test('a loop of small steps goes on where it stood, pauses after each and in what is long in it', () => {
+  const numbers = { count: 0 };
+  const list = Array.from({ length: 300 }, (_, at) => at);
+  let begun = 0;
+  const around = (): readonly unknown[] => {
+    const number = (): number => {
+      numbers.count += 1;
+      return numbers.count;
+    };
+    const sums = smallSteps(
+      () => {
+        begun += 1;
+        return { made: [number()], left: 40 };
+      },
+      (state) => {
+        const numbered = mapLong(list, number);
+        state.made.push(numbered.length, numbered[0] as number, number());
+        state.left -= 1;
+        return state.left === 0;
+      },
+    );
+    return [sums.made, mapLong(list, number), someLong(list, (item) => item === 299)];
+  };
+  const atOnce = around();
+  numbers.count = 0;
+  const work = inStretches(around, numbers);
+  let pauses = 0;
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) pauses += 1;
+  assert.deepEqual(step.value, atOnce);
+  assert.equal(begun, 2);
+  assert.ok(pauses >= 12, `${pauses} pauses`);
+});
+
+test('an item is looked for among very many with pauses, each is looked at once', () => {
+  const items = Array.from({ length: 200_000 }, (_, at) => at);
+  for (const wanted of [0, 1_023, 70_000, 199_999, -1]) {
+    let looks = 0;
+    const work = inStretches(() =>
+      someLong(items, (item) => {
+        looks += 1;
+        return item === wanted;
+      }),
+    );
+    let pauses = 0;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) pauses += 1;
+    assert.equal(step.value, wanted >= 0);
+    assert.equal(looks, wanted < 0 ? items.length : wanted + 1);
+    assert.ok(pauses >= Math.floor(looks / 16_000), `${pauses} pauses`);
+  }
 });
 
 test('what the work throws is thrown, and work inside of other work is its own', () => {

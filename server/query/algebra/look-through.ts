@@ -4,8 +4,8 @@ import type { Expression } from './expression.ts';
 import { operandsOf } from './walk.ts';
 
 /** Parts that are looked at without a pause, and between two pauses. */
-const partsAtOnce = 1_000;
-const partsPerStep = 4_000;
+const partsAtOnce = 256;
+const partsPerStep = 1_000;
 
 /**
  * What `result` gives after `look` has seen all parts of the expressions, parents first, left to right; plans of sub-plans are left to
@@ -25,12 +25,35 @@ export function lookedThrough<T>(
   });
 }
 
+/**
+ * Whether one of the parts passes, looked for as by `lookedThrough`; no further than to the first.
+ * @param test looks at nothing but the part
+ */
+export function someLookedThrough(
+  expression: Expression,
+  test: (part: Expression) => boolean,
+): boolean {
+  let isFound = false;
+  const walk = new Walk([expression]);
+  const look = (part: Expression): void => {
+    if (!test(part)) return;
+    isFound = true;
+    walk.end();
+  };
+  if (walk.goOn(partsAtOnce, look)) return isFound;
+  return stepped(function* (): PausingWork<boolean> {
+    while (!walk.goOn(partsPerStep, look)) yield;
+    return isFound;
+  });
+}
+
 /** Goes through expressions without a list of all that is still to come. */
 class Walk {
   /** Operands of the parts on the way down, and how many of each were looked at. */
   readonly #operands: (readonly Expression[])[] = [];
   readonly #counts: number[] = [];
   #depth = 0;
+  #isEnded = false;
 
   constructor(expressions: readonly Expression[]) {
     this.#enter(expressions);
@@ -52,9 +75,15 @@ class Walk {
       this.#counts[top] = count + 1;
       const part = operands[count] as Expression;
       look(part);
+      if (this.#isEnded) return true;
       this.#enter(operandsOf(part));
     }
     return true;
+  }
+
+  /** Nothing more is wanted. */
+  end(): void {
+    this.#isEnded = true;
   }
 
   #enter(operands: readonly Expression[]): void {

@@ -65,6 +65,19 @@ export function mapInputs(plan: LogicalPlan, map: (plan: LogicalPlan) => Logical
   return isSame ? plan : withInputs(plan, mapped);
 }
 
+/** As `mapInputs`, for the expressions that stand directly in the node: many of them are places to pause. */
+export function mapExpressions(
+  plan: LogicalPlan,
+  map: (expression: Expression) => Expression,
+): LogicalPlan {
+  const { expressions } = partsOf(plan);
+  const mapped =
+    expressions.length < longInputCount ? mappedParts(expressions, map) : mapLong(expressions, map);
+  if (mapped === expressions || mapped.every((part, at) => part === expressions[at])) return plan;
+  let at = 0;
+  return rebuild(plan, { plan: (input) => input, expression: () => mapped[at++] as Expression });
+}
+
 /** The list itself when nothing changes. */
 function mappedParts<T>(parts: readonly T[], map: (part: T) => T): readonly T[] {
   let changed: T[] | undefined;

@@ -1,5 +1,5 @@
 import { unreachable } from '#core/assert.ts';
-import { mapLong } from '#core/replayed-loops.ts';
+import { madeOnce, mapLong, smallSteps, someLong } from '#core/replayed-loops.ts';
 import type { Expression, NestedItem, Output, Slot } from './expression.ts';
 
 /**
@@ -64,7 +64,7 @@ export function operandsOf(expression: Expression): readonly Expression[] {
     case 'List':
       return expression.items;
     case 'Map':
-      return expression.entries.map((entry) => entry.value);
+      return mapOperands(expression);
     case 'Element':
       return [expression.of, ...expression.keys];
     case 'Slice':
@@ -235,10 +235,26 @@ class OperandSource {
   }
 }
 
+/** Of long CASEs and maps, each walk asks for them, some many times. */
+const knownOperands = new WeakMap<Expression, readonly Expression[]>();
+
 function caseOperands(expression: Expression & { readonly op: 'Case' }): readonly Expression[] {
+  const { branches, otherwise } = expression;
+  const known = branches.length < longOperandCount ? undefined : knownOperands.get(expression);
+  if (known !== undefined) return known;
   const operands: Expression[] = [];
-  for (const branch of expression.branches) operands.push(branch.when, branch.then);
-  if (expression.otherwise) operands.push(expression.otherwise);
+  for (const branch of branches) operands.push(branch.when, branch.then);
+  if (otherwise) operands.push(otherwise);
+  if (branches.length >= longOperandCount) knownOperands.set(expression, operands);
+  return operands;
+}
+
+function mapOperands(expression: Expression & { readonly op: 'Map' }): readonly Expression[] {
+  const { entries } = expression;
+  const known = entries.length < longOperandCount ? undefined : knownOperands.get(expression);
+  if (known !== undefined) return known;
+  const operands = entries.map((entry) => entry.value);
+  if (entries.length >= longOperandCount) knownOperands.set(expression, operands);
   return operands;
 }
 
@@ -324,7 +340,7 @@ export function rewriteExpression(
 
 /**
  * As `rewriteExpression`, for a `rewrite` that does nothing but give the part: in work that is done in stretches
- * (`#core/replayed-loops.ts`) long lists of operands are places to pause.
+ * (`#core/replayed-loops.ts`) long lists of operands and deep chains are places to pause.
  */
 export function mapExpression(
   expression: Expression,
@@ -332,10 +348,15 @@ export function mapExpression(
 ): Expression {
   const ofLong = (part: Expression, operands: readonly Expression[]): Expression => {
     const mapped = mapLong(operands, (operand) => mapExpression(operand, rewrite));
-    const isSame = mapped.every((operand, at) => operand === operands[at]);
+    const isSame = sameItems(mapped, operands);
     return rewrite(isSame ? part : withOperands(part, mapped));
   };
   return rewritten(expression, rewrite, ofLong);
+}
+
+function sameItems<T>(items: readonly T[], others: readonly T[]): boolean {
+  for (let at = 0; at < items.length; at += 1) if (items[at] !== others[at]) return false;
+  return true;
 }
 
 /** @param ofLong rewrites those with many operands; undefined: as the others */
@@ -347,31 +368,62 @@ function rewritten(
   const operands = operandsOf(expression);
   if (operands.length === 0) return rewrite(expression);
   if (operands.length >= longOperandCount && ofLong) return ofLong(expression, operands);
-  let top: PendingRewrite = { expression, operands, count: 0, rewritten: undefined };
-  const above: PendingRewrite[] = [];
-  for (;;) {
-    const operand = top.operands[top.count];
-    if (operand !== undefined) {
-      const inner = operandsOf(operand);
-      if (inner.length === 0) {
-        takeRewritten(top, operand, rewrite(operand));
-        continue;
-      }
-      if (inner.length >= longOperandCount && ofLong) {
-        takeRewritten(top, operand, ofLong(operand, inner));
-        continue;
-      }
-      above.push(top);
-      top = { expression: operand, operands: inner, count: 0, rewritten: undefined };
-      continue;
-    }
-    const rebuilt = top.rewritten ? withOperands(top.expression, top.rewritten) : top.expression;
-    const result = rewrite(rebuilt);
-    const parent = above.pop();
-    if (parent === undefined) return result;
-    takeRewritten(parent, top.expression, result);
-    top = parent;
+  const rewriting: Rewriting = {
+    top: { expression, operands, count: 0, rewritten: undefined },
+    above: [],
+    result: undefined,
+  };
+  for (let count = 0; count < partsAtOnce || ofLong === undefined; count += 1) {
+    goOnRewriting(rewriting, rewrite, ofLong);
+    if (rewriting.result !== undefined) return rewriting.result;
   }
+  const { result } = smallSteps(
+    () => rewriting,
+    (kept) => {
+      goOnRewriting(kept, rewrite, ofLong);
+      return kept.result !== undefined;
+    },
+  );
+  return result as Expression;
+}
+
+/** Parts of a deep expression that are rewritten without a pause. */
+const partsAtOnce = 256;
+
+interface Rewriting {
+  top: PendingRewrite;
+  readonly above: PendingRewrite[];
+  result: Expression | undefined;
+}
+
+/** By one part; `rewrite` may end it, before anything has changed. */
+function goOnRewriting(
+  rewriting: Rewriting,
+  rewrite: (expression: Expression) => Expression,
+  ofLong: ((part: Expression, operands: readonly Expression[]) => Expression) | undefined,
+): void {
+  const { top, above } = rewriting;
+  const operand = top.operands[top.count];
+  if (operand !== undefined) {
+    const inner = operandsOf(operand);
+    if (inner.length === 0) takeRewritten(top, operand, rewrite(operand));
+    else if (inner.length >= longOperandCount && ofLong)
+      takeRewritten(top, operand, ofLong(operand, inner));
+    else {
+      above.push(top);
+      rewriting.top = { expression: operand, operands: inner, count: 0, rewritten: undefined };
+    }
+    return;
+  }
+  const rebuilt = top.rewritten ? withOperands(top.expression, top.rewritten) : top.expression;
+  const result = rewrite(rebuilt);
+  const parent = above.pop();
+  if (parent === undefined) {
+    rewriting.result = result;
+    return;
+  }
+  takeRewritten(parent, top.expression, result);
+  rewriting.top = parent;
 }
 
 function takeRewritten(parent: PendingRewrite, operand: Expression, result: Expression): void {
@@ -426,8 +478,9 @@ const flatConjunctions = new WeakSet<Expression>();
 function isFlat(predicate: Connective): boolean {
   const { operands } = predicate;
   if (operands.length < longOperandCount) return !operands.some(isAnd);
-  if (flatConjunctions.has(predicate)) return true;
-  const isFound = !operands.some(isAnd);
+  // The work around it may begin anew when it is known, and must come by the same loops.
+  if (madeOnce(() => flatConjunctions.has(predicate))) return true;
+  const isFound = !someLong(operands, isAnd);
   if (isFound) flatConjunctions.add(predicate);
   return isFound;
 }

@@ -1,4 +1,5 @@
-import { mapLong, madeOnce } from '#core/replayed-loops.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
+import { madeOnce, mapLong, mapLongOver } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { Pattern } from '../algebra/plan.ts';
 import { pathSlots } from '../algebra/slots-written.ts';
@@ -55,7 +56,7 @@ export class PatternConditions {
       ]),
     ]);
     this.all = conditionsOf(expressions, this.#patternSlots);
-    this.#ofSlot = madeOnce(() => bySlot(this.all), this.all.length);
+    this.#ofSlot = bySlot(this.all);
   }
 
   /** Those that read the slot. */
@@ -74,6 +75,9 @@ export class PatternConditions {
 }
 
 const none: readonly Condition[] = [];
+
+/** Conditions that are looked at between two pauses. */
+export const conditionsPerPause = 8_192;
 
 function conditionsOf(
   expressions: readonly Expression[],
@@ -94,14 +98,18 @@ function conditionsOf(
 }
 
 function bySlot(conditions: readonly Condition[]): ReadonlyMap<Slot, readonly Condition[]> {
-  const lists = new Map<Slot, Condition[]>();
-  for (const condition of conditions)
-    for (const slot of condition.slots) {
-      const known = lists.get(slot);
-      if (known === undefined) lists.set(slot, [condition]);
-      else known.push(condition);
-    }
-  return lists;
+  const { state } = mapLongOver(
+    conditions,
+    () => new Map<Slot, Condition[]>(),
+    (condition, lists) => {
+      for (const slot of condition.slots) {
+        const known = lists.get(slot);
+        if (known === undefined) lists.set(slot, [condition]);
+        else known.push(condition);
+      }
+    },
+  );
+  return state;
 }
 
 /** Which slots of a pattern are bound, and what its conditions wait for: each is looked at once for each slot that it reads. */
@@ -150,7 +158,7 @@ export class BoundSlots {
   }
 
   /** @returns conditions that waited for these slots only, in the order in which they stand */
-  bind(slots: readonly (Slot | undefined)[]): readonly Condition[] {
+  *bind(slots: readonly (Slot | undefined)[]): PausingWork<readonly Condition[]> {
     const ready: Condition[] = [];
     let boundCount = 0;
     for (const slot of slots) {
@@ -159,7 +167,10 @@ export class BoundSlots {
       this.#bound.add(slot);
       this.#tied.delete(slot);
       if (!this.#conditions.hasSlot(slot)) continue;
-      for (const condition of this.#conditions.of(slot)) {
+      const conditions = this.#conditions.of(slot);
+      for (let at = 0; at < conditions.length; at += 1) {
+        if (at % conditionsPerPause === conditionsPerPause - 1) yield;
+        const condition = conditions[at] as Condition;
         const left = (this.#left[condition.at] as number) - 1;
         this.#left[condition.at] = left;
         if (left === 0) ready.push(condition);

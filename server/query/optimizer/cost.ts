@@ -1,4 +1,4 @@
-import { madeOnce } from '#core/replayed-loops.ts';
+import { smallSteps } from '#core/replayed-loops.ts';
 import type { Expression } from '../algebra/expression.ts';
 import { conjunctsOf } from '../algebra/walk.ts';
 
@@ -25,11 +25,28 @@ export const assumedLimit = 100;
 export function selectivityOf(predicate: Expression | undefined): number {
   if (predicate === undefined) return 1;
   const conjuncts = conjunctsOf(predicate);
-  return madeOnce(() => {
-    let selectivity = 1;
-    for (const conjunct of conjuncts) selectivity *= conjunctSelectivity(conjunct);
-    return selectivity;
-  }, conjuncts.length);
+  if (conjuncts.length < manyConjuncts) return selectivityOfAll(1, conjuncts);
+  const { selectivity } = smallSteps(
+    () => ({ at: 0, selectivity: 1 }),
+    (state) => {
+      const some = conjuncts.slice(state.at, state.at + conjunctsPerStep);
+      state.selectivity = selectivityOfAll(state.selectivity, some);
+      state.at += conjunctsPerStep;
+      return state.at >= conjuncts.length;
+    },
+  );
+  return selectivity;
+}
+
+/** Fewer of them are gone through at once. */
+const manyConjuncts = 1_024;
+const conjunctsPerStep = 8;
+
+function selectivityOfAll(before: number, conjuncts: readonly Expression[]): number {
+  let selectivity = before;
+  for (let at = 0; at < conjuncts.length; at += 1)
+    selectivity *= conjunctSelectivity(conjuncts[at] as Expression);
+  return selectivity;
 }
 
 function conjunctSelectivity(conjunct: Expression): number {

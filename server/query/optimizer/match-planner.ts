@@ -19,6 +19,7 @@ import {
 import {
   BoundSlots,
   type Condition,
+  conditionsPerPause,
   expressionsOf,
   inOrder,
   PatternConditions,
@@ -74,6 +75,7 @@ function* planInSteps(
   let best: GrowingPlan | undefined;
   for (const start of starts.length > 0 ? starts : [undefined]) {
     const grown = begun.copy();
+    if (begun.isLong) yield;
     yield* grown.complete(start, isCostBased);
     if (best === undefined || grown.cost < best.cost) best = grown;
   }
@@ -84,7 +86,7 @@ function* planInSteps(
 interface Move {
   readonly rowCount: number;
   readonly cost: number;
-  readonly run: () => void;
+  readonly run: () => PausingWork<void>;
 }
 
 interface Growth {
@@ -104,6 +106,8 @@ interface Growth {
 
 /** Nodes and conditions that are looked at between two pauses. */
 const looksPerPause = 1_000;
+
+const none: readonly Slot[] = [];
 
 class GrowingPlan {
   readonly #pattern: Pattern;
@@ -167,14 +171,21 @@ class GrowingPlan {
       rowCount: 1,
       cost: 0,
     });
+    if (growing.isLong) yield;
     const known = pattern.nodes.filter((node) => node.bound);
     for (const node of known) growing.#checkKind(node);
-    const ready = growing.#bound.bind([
+    const ready = yield* growing.#bound.bind([
       ...known.map(({ slot }) => slot),
       ...following.map(({ edge }) => edge),
     ]);
-    growing.#check(inOrder([...conditions.ofNone, ...ready]));
+    yield* growing.#check(inOrder([...conditions.ofNone, ...ready]));
+    if (growing.isLong) yield;
     return growing;
+  }
+
+  /** It has so many conditions that looking at each takes a turn. */
+  get isLong(): boolean {
+    return this.#conditions.all.length > conditionsPerPause;
   }
 
   copy(): GrowingPlan {
@@ -204,10 +215,10 @@ class GrowingPlan {
     this.#isCostBased = isCostBased;
     let next: Move | undefined = start ? this.#startAt(start) : yield* this.#nextMove();
     while (next !== undefined) {
-      next.run();
+      yield* next.run();
       next = yield* this.#nextMove();
     }
-    for (const step of this.#stepsLeft) this.#addOptional(step);
+    for (const step of this.#stepsLeft) yield* this.#addOptional(step);
     this.#stepsLeft = [];
   }
 
@@ -267,15 +278,18 @@ class GrowingPlan {
     return { rowCount, cost: start.sourceCost, run: () => this.#begin(start, rowCount) };
   }
 
-  #begin({ node, types, covered, sourceCost }: Start, rowCount: number): void {
+  *#begin({ node, types, covered, sourceCost }: Start, rowCount: number): PausingWork<void> {
     const source = sourceOf(node, types);
     const sourceIsTied = [...freeSlots(source)].some((slot) => this.#bound.has(slot));
-    const ready = this.#bind([node.slot]);
+    const ready = yield* this.#bind([node.slot]);
+    const isLong = ready.length > conditionsPerPause;
+    if (isLong) yield;
     // A condition that ties the node to an earlier one pays inside only when an index answers it; otherwise the node's own
     // rows are found once, and the condition is checked on the pairs.
     const isTaken = (condition: Condition): boolean =>
       !isTie(condition) || covered.includes(condition.expression);
     const taken = ready.filter(isTaken);
+    if (isLong) yield;
     const isFirst = this.plan.op === 'Argument';
     const inner = filtered(source, expressionsOf(taken));
     this.plan = isFirst ? inner : { op: 'Apply', outer: this.plan, inner, mode: { kind: 'cross' } };
@@ -285,7 +299,10 @@ class GrowingPlan {
         ? this.rowCount * sourceCost
         : sourceCost + rowCount * expandCost;
     this.rowCount = rowCount;
-    this.#check(taken.length === ready.length ? [] : ready.filter((other) => !isTaken(other)));
+    if (isLong) yield;
+    yield* this.#check(
+      taken.length === ready.length ? [] : ready.filter((other) => !isTaken(other)),
+    );
   }
 
   #startOf(node: PatternNode): Start {
@@ -313,7 +330,7 @@ class GrowingPlan {
       const { from, to, edge, move } = step;
       const [fromIsBound, toIsBound] = [this.#bound.has(from), this.#bound.has(to)];
       const [source, target] = [this.#node(from)?.types, this.#node(to)?.types];
-      if (edge === undefined || move.kind !== 'vertex') return;
+      if (edge === undefined || move.kind !== 'vertex') return none;
       const unlike = walkedBefore(step, this.#taken, this.#mayMeet);
       this.plan = {
         op: 'FollowEdges',
@@ -329,8 +346,7 @@ class GrowingPlan {
         ...(target && !toIsBound && { toTypes: target }),
         ...(unlike.length > 0 && { unlike }),
       };
-      if (!fromIsBound) this.#reach(from);
-      if (!toIsBound) this.#reach(to);
+      return [...(fromIsBound ? none : [from]), ...(toIsBound ? none : [to])];
     });
   }
 
@@ -339,13 +355,18 @@ class GrowingPlan {
     const rowCount = this.rowCount * this.#fanOut(step, step.from) * this.#shareOf(target, step);
     const anchored = target && this.#anchoredBy(target, step);
     if (target && anchored)
-      return this.#stepMove(step, rowCount, () => {
-        this.#startAt(target).run();
-        this.plan = this.#stepPlan(this.plan, anchored, undefined, true);
-      });
+      return this.#stepMove(
+        step,
+        rowCount,
+        () => {
+          this.plan = this.#stepPlan(this.plan, anchored, undefined, true);
+          return none;
+        },
+        target,
+      );
     return this.#stepMove(step, rowCount, () => {
       this.plan = this.#step(this.plan, step, target);
-      this.#reach(step.to);
+      return [step.to];
     });
   }
 
@@ -377,6 +398,7 @@ class GrowingPlan {
     const rowCount = this.rowCount * Math.min(1, linked);
     return this.#stepMove(step, rowCount, () => {
       this.plan = this.#stepPlan(this.plan, step, undefined, true);
+      return none;
     });
   }
 
@@ -403,7 +425,7 @@ class GrowingPlan {
       const edgeTypes = step.move.kind === 'edge' ? step.move.types : undefined;
       if (edgeTypes) this.#filter([isOfTypes(step.to, edgeTypes, this.#context)]);
       this.plan = this.#step(this.plan, reversed, source);
-      this.#reach(step.from);
+      return [step.from];
     });
   }
 
@@ -431,21 +453,43 @@ class GrowingPlan {
     return isReversible(step, (slot) => predicate !== undefined && slotsRead(predicate).has(slot));
   }
 
-  #stepMove(step: PatternStep, rowCount: number, grow: () => void): Move {
+  /**
+   * @param grow gives the slots of the nodes that the step reaches
+   * @param found is begun at before the step is taken
+   */
+  #stepMove(
+    step: PatternStep,
+    rowCount: number,
+    grow: () => readonly Slot[],
+    found?: PatternNode,
+  ): Move {
     const walked = this.rowCount * this.#fanOut(step, step.from);
     const cost = (this.rowCount + walked) * expandCost;
-    const run = (): void => {
-      this.#stepsLeft = this.#stepsLeft.filter((other) => other !== step);
-      grow();
-      this.#taken = [...this.#taken, step];
-      this.cost += cost;
-      this.rowCount = Math.max(rowCount, 1e-6);
-      this.#check(this.#bind([step.edge, ...(step.path ? pathSlots(step.path) : [])]));
-    };
-    return { rowCount, cost, run };
+    return { rowCount, cost, run: () => this.#take(step, { rowCount, cost, grow, found }) };
   }
 
-  #addOptional(step: PatternStep): void {
+  *#take(
+    step: PatternStep,
+    {
+      rowCount,
+      cost,
+      grow,
+      found,
+    }: Pick<Move, 'rowCount' | 'cost'> & {
+      readonly grow: () => readonly Slot[];
+      readonly found: PatternNode | undefined;
+    },
+  ): PausingWork<void> {
+    this.#stepsLeft = this.#stepsLeft.filter((other) => other !== step);
+    if (found !== undefined) yield* this.#startAt(found).run();
+    for (const slot of grow()) yield* this.#reach(slot);
+    this.#taken = [...this.#taken, step];
+    this.cost += cost;
+    this.rowCount = Math.max(rowCount, 1e-6);
+    yield* this.#bindAndCheck([step.edge, ...(step.path ? pathSlots(step.path) : [])]);
+  }
+
+  *#addOptional(step: PatternStep): PausingWork<void> {
     const target = this.#node(step.to);
     const conditions = target?.predicates.flatMap(conjunctsOf) ?? [];
     const inner = filtered(this.#step({ op: 'Argument' }, step, target), conditions);
@@ -456,21 +500,25 @@ class GrowingPlan {
       inner,
       mode: { kind: 'optional', slots: slots.filter((slot) => slot !== undefined) },
     };
-    this.#check(this.#bind(slots));
+    yield* this.#bindAndCheck(slots);
   }
 
   /** @returns what waited for these slots: whatever else is ready has been checked */
-  #bind(slots: readonly (Slot | undefined)[]): readonly Condition[] {
-    const ready = this.#bound.bind(slots);
+  *#bind(slots: readonly (Slot | undefined)[]): PausingWork<readonly Condition[]> {
+    const ready = yield* this.#bound.bind(slots);
     this.#looks += ready.length;
     return ready;
   }
 
-  #reach(slot: Slot): void {
+  *#bindAndCheck(slots: readonly (Slot | undefined)[]): PausingWork<void> {
+    yield* this.#check(yield* this.#bind(slots));
+  }
+
+  *#reach(slot: Slot): PausingWork<void> {
     const node = this.#node(slot);
     if (node?.buckets) this.#filter([isInBuckets(slot, node.buckets)]);
     if (node?.rids) this.#filter([isOneOf(slot, node.rids)]);
-    this.#check(this.#bind([slot]));
+    yield* this.#bindAndCheck([slot]);
   }
 
   /** A node bound by the input has not been asked for its type yet. */
@@ -481,11 +529,14 @@ class GrowingPlan {
   }
 
   /** @param ready in the order in which they stand */
-  #check(ready: readonly Condition[]): void {
+  *#check(ready: readonly Condition[]): PausingWork<void> {
     if (ready.length === 0) return;
+    const isLong = ready.length > conditionsPerPause;
+    if (isLong) yield;
     const expressions = expressionsOf(ready);
     this.#filter(expressions);
-    this.rowCount *= selectivityOf(conjunctionOf(expressions));
+    if (!isLong) this.rowCount *= selectivityOf(conjunctionOf(expressions));
+    else this.rowCount *= yield* inStretches(() => selectivityOf(conjunctionOf(expressions)));
   }
 
   #filter(conditions: readonly Expression[]): void {

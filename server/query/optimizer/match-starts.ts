@@ -1,4 +1,4 @@
-import { inStretches } from '#core/replayed-loops.ts';
+import { filterLong, inStretches, mapLong, someLong } from '#core/replayed-loops.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression } from '../algebra/expression.ts';
@@ -41,6 +41,8 @@ interface NodeFacts {
   /** Found when first asked for. */
   plain: Start | undefined;
   alone: { readonly best: IndexCandidate | undefined } | undefined;
+  /** By the index that finds the node by conditions on it alone. */
+  foundAlone: Start | undefined;
 }
 
 /** Conditions on one node that are looked through without a pause. */
@@ -62,25 +64,43 @@ export class PatternStarts {
   /** Looks through long lists of conditions beforehand, with places to pause. */
   *prepare(): PausingWork<void> {
     for (const node of this.#pattern.nodes)
-      if (this.#conditions.of(node.slot).length > fewConditions)
+      if (this.#conditions.of(node.slot).length > fewConditions) {
+        // What one piece of work has left here, its next beginning must not find: each is a piece of its own.
+        yield* inStretches(() => this.#factsOf(node));
+        yield* inStretches(() => this.indexAlone(node));
         yield* inStretches(() => this.of(node, none));
+      }
   }
 
   /** @param tied conditions that read the node and nothing else that is not bound, in any order */
   of(node: PatternNode, tied: readonly Condition[]): Start {
     const facts = this.#factsOf(node);
-    const mayServe = facts.untiedMayServe || tied.some(facts.mayServe);
-    const best = mayServe ? this.#bestIndex(facts, tied) : undefined;
-    if (best !== undefined) return searchStart(facts, best);
+    if (tied.length === 0) {
+      const alone = this.#startAlone(facts);
+      if (alone !== undefined) return alone;
+    } else {
+      const mayServe = facts.untiedMayServe || tied.some(facts.mayServe);
+      const best = mayServe ? this.#bestIndex(facts, tied) : undefined;
+      if (best !== undefined) return searchStart(facts, best);
+    }
     facts.plain ??= this.#plainStart(facts);
     return facts.plain;
   }
 
   /** The index that finds the node by conditions on it alone. */
   indexAlone(node: PatternNode): IndexCandidate | undefined {
-    const facts = this.#factsOf(node);
+    return this.#indexAlone(this.#factsOf(node));
+  }
+
+  #indexAlone(facts: NodeFacts): IndexCandidate | undefined {
     facts.alone ??= { best: facts.untiedMayServe ? this.#bestIndex(facts, none) : undefined };
     return facts.alone.best;
+  }
+
+  #startAlone(facts: NodeFacts): Start | undefined {
+    const best = this.#indexAlone(facts);
+    if (best !== undefined) facts.foundAlone ??= searchStart(facts, best);
+    return facts.foundAlone;
   }
 
   #bestIndex(
@@ -112,17 +132,20 @@ export class PatternStarts {
     const indexes = isListed ? [] : usableIndexes(types, this.#context);
     const mayServe = ({ expression }: Condition): boolean =>
       mayBeSearched(expression, node.slot, indexes);
-    const untied = this.#conditions.of(node.slot).filter(({ slotCount }) => slotCount === 1);
+    const conditions = this.#conditions.of(node.slot);
+    const untied = filterLong(conditions, ({ slotCount }) => slotCount === 1);
+    const untiedExpressions = mapLong(untied, ({ expression }) => expression);
     return {
       node,
       types,
       recordCount,
       untied,
-      untiedExpressions: expressionsOf(untied),
+      untiedExpressions,
       mayServe,
-      untiedMayServe: indexes.length > 0 && untied.some(mayServe),
+      untiedMayServe: indexes.length > 0 && someLong(untied, mayServe),
       plain: undefined,
       alone: undefined,
+      foundAlone: undefined,
     };
   }
 
@@ -154,7 +177,7 @@ function searchStart(
   { node, types, untiedExpressions }: NodeFacts,
   { covered, rowCount }: IndexCandidate,
 ): Start {
-  const left = untiedExpressions.filter((expression) => !covered.includes(expression));
+  const left = filterLong(untiedExpressions, (expression) => !covered.includes(expression));
   const found = rowCount * selectivityOf(conjunctionOf(left));
   return { node, types, covered, found, sourceCost: seekCost + rowCount * fetchCost };
 }

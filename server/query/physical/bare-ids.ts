@@ -1,5 +1,6 @@
 import { isReadOnly } from '#core/effects.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
+import { inStretches } from '#core/replayed-loops.ts';
 import { effectsOfPlanInSteps } from '../algebra/effects.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import { expressionsOf } from '../algebra/plan-walk.ts';
@@ -41,7 +42,7 @@ export function* bareIdSlots(program: QueryProgram): PausingWork<ReadonlySet<Slo
   });
   for (const node of nodes) {
     yield;
-    for (const slot of valuesReadBy(node, isIdentity, edges)) readAsValues.add(slot);
+    for (const slot of yield* valuesReadBy(node, isIdentity, edges)) readAsValues.add(slot);
   }
   for (const slot of readAsValues) written.delete(slot);
   return written;
@@ -92,40 +93,43 @@ function* callsOfUsers(plan: LogicalPlan): PausingWork<boolean> {
 }
 
 /** What the node does with values; ids that it only walks from or to, or tells apart, are left out. */
-function valuesReadBy(
+function* valuesReadBy(
   node: LogicalPlan,
   isIdentity: (part: Expression) => boolean,
   edges: ReadonlySet<Slot>,
-): Iterable<Slot> {
-  const slotsReadAsValues = (expression: Expression): readonly Slot[] => [
-    ...slotsReadOtherwise(expression, isIdentity),
-  ];
+): PausingWork<Iterable<Slot>> {
   if (node.op === 'Expand' || node.op === 'Degree' || node.op === 'BranchCount') return [];
   if (node.op === 'IndexSearch')
     // Its own predicate is checked on the record before the id is left.
-    return [...slotsReadBy(node)].filter((slot) => slot !== node.as);
-  if (node.op === 'Distinct')
-    return node.on
-      .filter((on) => on.op !== 'Slot' || edges.has(on.slot))
-      .flatMap(slotsReadAsValues);
+    return [...(yield* inStretches(() => slotsReadBy(node)))].filter((slot) => slot !== node.as);
+  if (node.op === 'Distinct') {
+    const values = node.on.filter((on) => on.op !== 'Slot' || edges.has(on.slot));
+    return yield* slotsReadOtherwise(values, isIdentity);
+  }
   if (node.op === 'Project' || node.op === 'Filter' || node.op === 'Sort')
-    return expressionsOf(node).flatMap(slotsReadAsValues);
+    return yield* slotsReadOtherwise(expressionsOf(node), isIdentity);
   // Null stands in the slots of an optional part that found nothing.
   if (node.op === 'Apply' && node.transactions) return node.transactions.slots;
   if (node.op === 'Apply' && node.mode.kind === 'optional') return node.mode.slots;
   if (node.op === 'Apply' || node.op === 'Aggregate')
     return [...slotsReadBy(node), ...expressionsOf(node).flatMap((part) => [...slotsRead(part)])];
-  return slotsReadBy(node);
+  return yield* inStretches(() => slotsReadBy(node));
 }
 
-/** The slots that the expression reads, but those of which it takes no more than the identity tells. */
-function slotsReadOtherwise(
-  expression: Expression,
+/** Parts that are looked at between two pauses. */
+const partsPerPause = 1_000;
+
+/** The slots that the expressions read, but those of which they take no more than the identity tells. */
+function* slotsReadOtherwise(
+  expressions: readonly Expression[],
   isIdentity: (part: Expression) => boolean,
-): Iterable<Slot> {
+): PausingWork<Iterable<Slot>> {
   const read = new Set<Slot>();
-  const waiting: Expression[] = [expression];
+  const waiting: Expression[] = [...expressions];
+  let partCount = 0;
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    partCount += 1;
+    if (partCount % partsPerPause === 0) yield;
     if (part.op === 'Slot') read.add(part.slot);
     else if (isIdentity(part) || part.op === 'Constant') continue;
     else if (part.op === 'SubPlan' || slotsBoundBy(part).length > 0)

@@ -68,12 +68,14 @@ export function* planInSteps(
   yield;
   const columns = new NeighbourColumns();
   const ends = bareIds.size > 0 ? yield* endsOfSteps(program.plan) : bareIds;
+  yield;
+  const unordered = countsEdges ? yield* unorderedSteps(program.plan) : noSteps;
   const shared: Shared = {
     environment,
     bareIds,
     ends,
     columns,
-    unordered: countsEdges ? unorderedSteps(program.plan) : new Set(),
+    unordered,
     edgeTables,
     paces: new Map(),
   };
@@ -91,6 +93,8 @@ export function* planInSteps(
   }
   return names.length > 0 ? () => new ParameterCheckOperator(top(), names) : top;
 }
+
+const noSteps: ReadonlySet<LogicalPlan> = new Set();
 
 /** What the planner of a program and those of the plans inside it have in common. */
 interface Shared {

@@ -1,23 +1,25 @@
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { Slot } from '../algebra/expression.ts';
 import type { AggregateColumn, LogicalPlan } from '../algebra/plan.ts';
-import { walkPlan } from '../algebra/plan-walk.ts';
+import { walkPlanInSteps } from '../algebra/plan-walk-in-steps.ts';
 import { slotsRead } from '../algebra/slots.ts';
 
 /**
  * The steps to neighbours whose rows end in counts, so that nobody can tell in which order they came. Cost: two walks over the
  * plan.
  */
-export function unorderedSteps(plan: LogicalPlan): ReadonlySet<LogicalPlan> {
+export function* unorderedSteps(plan: LogicalPlan): PausingWork<ReadonlySet<LogicalPlan>> {
   const steps = new Set<LogicalPlan>();
   const wholes = new Set<Slot>();
   const aggregates: (LogicalPlan & { readonly op: 'Aggregate' })[] = [];
-  walkPlan(plan, {
+  yield* walkPlanInSteps(plan, {
     plan(node) {
       if (node.op === 'Degree' || node.op === 'BranchCount') wholes.add(node.as);
       if (node.op === 'Aggregate') aggregates.push(node);
     },
   });
   for (const aggregate of aggregates) {
+    yield;
     if (aggregate.first.length > 0) continue;
     if (aggregate.aggregates.every((column) => isBlindToOrder(column, wholes)))
       addSteps(aggregate.input, steps);

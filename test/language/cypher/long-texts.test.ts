@@ -210,6 +210,12 @@ test('what repeats in a long text is read in steps of some thousand tokens', () 
   }
 });
 
+test('the first steps of a long text are short', () => {
+  // 20,000 tokens: after 250, 500, 1,000, and 2,000 from then on.
+  const { stepCount } = inSteps(`RETURN ${'1 + '.repeat(10_000)}1`);
+  assert.ok(stepCount >= 12, `${stepCount} steps`);
+});
+
 // Goal: one long string takes turns like a long text does. Method: megabytes of every kind of escape, within other things that repeat,
 // whole, with a fault at the end, without an end.
 test('a long string is decoded in steps', () => {

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IndexId, TypeId } from '#core/value/rid.ts';
 import type { Expression } from '#query/algebra/expression.ts';
+import { inStretches } from '#core/replayed-loops.ts';
+import { someLookedThrough } from '#query/algebra/look-through.ts';
 import { mapParts, rewritePlan, walkPlan } from '#query/algebra/plan-walk.ts';
 import type { LogicalPlan } from '#query/algebra/plan.ts';
 import { printExpression } from '#query/algebra/print-expression.ts';
 import { freeSlots, slotsOf, slotsRead } from '#query/algebra/slots.ts';
 import {
   conjunctsOf,
+  mapExpression,
   operandsOf,
   rewriteExpression,
   walkExpression,
@@ -205,4 +208,52 @@ test('rebuilding a plan keeps everything about the bounds of a search', () => {
     ...search,
     bounds: { ...search.bounds, equals: [{ ...search.bounds.equals[0], value: constant(2) }] },
   });
+});
+
+/** Deep, with something wide deep inside. */
+function deepAndWide(): Expression {
+  const wide: Expression = {
+    op: 'And',
+    operands: Array.from({ length: 3_000 }, (_, at) => constant(at)),
+  };
+  let deep: Expression = wide;
+  for (let at = 0; at < 20_000; at += 1)
+    deep = { op: 'Arithmetic', operator: '+', left: deep, right: constant(at), dialect: 'cypher' };
+  return deep;
+}
+
+function stepsOf<T>(work: () => T): { readonly result: T; readonly pauseCount: number } {
+  const steps = inStretches(work);
+  for (let pauseCount = 0; ; pauseCount += 1) {
+    const { done, value } = steps.next();
+    if (done === true) return { result: value, pauseCount };
+  }
+}
+
+test('a deep expression is rewritten with pauses as it is at once', () => {
+  const deep = deepAndWide();
+  const halved = (part: Expression): Expression =>
+    part.op === 'Constant' && typeof part.value === 'number' && part.value % 2 === 0
+      ? constant(part.value / 2)
+      : part;
+  const { result, pauseCount } = stepsOf(() => mapExpression(deep, halved));
+  assert.equal(printExpression(result), printExpression(rewriteExpression(deep, halved)));
+  assert.ok(pauseCount >= 40, `${pauseCount} pauses`);
+  assert.equal(stepsOf(() => mapExpression(deep, (part) => part)).result, deep);
+});
+
+test('a part is looked for with pauses, up to the first that is found', () => {
+  const deep = deepAndWide();
+  let looks = 0;
+  const found = stepsOf(() =>
+    someLookedThrough(deep, (part) => {
+      looks += 1;
+      return part.op === 'And';
+    }),
+  );
+  assert.equal(found.result, true);
+  assert.ok(found.pauseCount >= 18, `${found.pauseCount} pauses`);
+  // Those on the way to it, and the first ones again at each beginning.
+  assert.ok(looks < 20_001 + 256 * (found.pauseCount + 1), `${looks} looks`);
+  assert.equal(stepsOf(() => someLookedThrough(deep, ({ op }) => op === 'Or')).result, false);
 });

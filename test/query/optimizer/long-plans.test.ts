@@ -155,6 +155,11 @@ test('rules pause after some thousand of what they go through', async () => {
     [0, `MATCH ${nodes(150)} RETURN a1`],
     // Conditions between them: each of the rounds of planning would begin anew with all before it.
     [5, `MATCH ${nodes(130)} WHERE ${between(130, 6_000)} RETURN a1`],
+    // One expression is long, as a chain or in columns.
+    [40, `MATCH (n:P) RETURN ${many((at) => `n.p${at}`, ' + ')} AS x`],
+    [40, `MATCH (n:P) RETURN ${many((at) => `n.p${at} AS c${at}`, ', ')}`],
+    [20, `MATCH (n:P) RETURN CASE ${many((at) => `WHEN n.k = ${at} THEN ${at}`, ' ')} END AS x`],
+    [10, `MATCH (n:P) SET ${many((at) => `n.p${at} = ${at}`, ', ')}`],
     [15, `CREATE ${many((at) => `(n${at}:P {k: ${at}})`, ', ')}`],
   ] as const) {
     const { pauseCount } = optimizedInSteps(programOf(text, transaction), transaction);

@@ -1,6 +1,6 @@
 import type { PausingWork } from '#core/pausing-work.ts';
 import { stepped } from '#core/replayed-loops.ts';
-import type { Expression as Expr } from '../ast.ts';
+import type { Expression as Expr, ExpressionOf as ExprOf } from '../ast.ts';
 import { isAggregate } from './call.ts';
 
 /** The parts of an expression; queries and patterns inside are not looked into. */
@@ -54,7 +54,8 @@ function operandsOf(expr: Expr): readonly Expr[] {
     case 'list':
       return expr.items;
     case 'map':
-      return expr.entries.map(({ value }) => value);
+    case 'case':
+      return operandsOfMany(expr);
     case 'projection':
       return [
         expr.of,
@@ -79,12 +80,6 @@ function operandsOf(expr: Expr): readonly Expr[] {
       return expr.operands;
     case 'hasLabels':
       return [expr.of];
-    case 'case':
-      return [
-        ...(expr.subject ? [expr.subject] : []),
-        ...expr.branches.flatMap(({ when, then }) => [when, then]),
-        ...(expr.otherwise ? [expr.otherwise] : []),
-      ];
     case 'comprehension':
       return [expr.list, expr.where, expr.result].filter((part) => part !== undefined);
     case 'quantifier':
@@ -94,4 +89,22 @@ function operandsOf(expr: Expr): readonly Expr[] {
     default:
       return [];
   }
+}
+
+/** Of long ones, which are asked for again and again. */
+const knownOperands = new WeakMap<Expr, readonly Expr[]>();
+
+function operandsOfMany(expr: ExprOf<'map'> | ExprOf<'case'>): readonly Expr[] {
+  const isLong = (expr.kind === 'map' ? expr.entries : expr.branches).length > fewParts;
+  const known = isLong ? knownOperands.get(expr) : undefined;
+  if (known !== undefined) return known;
+  const operands: Expr[] = [];
+  if (expr.kind === 'map') for (const { value } of expr.entries) operands.push(value);
+  else {
+    if (expr.subject) operands.push(expr.subject);
+    for (const { when, then } of expr.branches) operands.push(when, then);
+    if (expr.otherwise) operands.push(expr.otherwise);
+  }
+  if (isLong) knownOperands.set(expr, operands);
+  return operands;
 }

@@ -13,7 +13,9 @@ export function isPause(error: unknown): boolean {
 }
 
 /** Tokens between two places to pause: a millisecond or two. */
-export const tokensPerStep = 2_000;
+const tokensPerStepMax = 2_000;
+/** Before the first pause, twice as many before each that follows: the first texts are read by code that is not compiled. */
+const tokensOfFirstStep = 250;
 
 /** A loop of the grammar; two of one site never begin at one token and hold each other. */
 export class LoopSite<State> {
@@ -49,6 +51,7 @@ export class LoopMemo {
   /** No loop that is known begins here or later. */
   #frontier = 0;
   #stepStart = 0;
+  #tokensPerStep = tokensOfFirstStep;
 
   /** @param entry the token with which the loop begins */
   find<State>(site: LoopSite<State>, entry: number): Loop<State> | undefined {
@@ -78,7 +81,7 @@ export class LoopMemo {
     loop.nodeCount = nodeCount;
     // Nobody comes by the loops inside of that item again.
     while (this.#keys.length > loop.outerCount) this.#loops.delete(this.#keys.pop() as number);
-    if (index - this.#stepStart < tokensPerStep) return;
+    if (index - this.#stepStart < this.#tokensPerStep) return;
     this.#pauseBefore(index);
   }
 
@@ -95,6 +98,7 @@ export class LoopMemo {
   #pauseBefore(frontier: number): never {
     this.#frontier = frontier;
     this.#stepStart = 0;
+    this.#tokensPerStep = Math.min(tokensPerStepMax, this.#tokensPerStep * 2);
     throw pause;
   }
 }

@@ -1,5 +1,6 @@
+import { someLong } from '#core/replayed-loops.ts';
 import type { CompareOperator, Expression } from '../../algebra/expression.ts';
-import { mapParts } from '../../algebra/plan-walk.ts';
+import { mapExpressions } from '../../algebra/plan-walk.ts';
 import { mapExpression } from '../../algebra/walk.ts';
 import type { OptimizerRule } from '../rule.ts';
 
@@ -13,10 +14,7 @@ export const foldConstants: OptimizerRule = {
   needs: 'any',
   why: 'conditions like 1 = 1 AND x would be evaluated for each row, and hide x from other rules',
   apply(plan) {
-    const folded = mapParts(plan, {
-      plan: (input) => input,
-      expression: (expression) => mapExpression(expression, fold),
-    });
+    const folded = mapExpressions(plan, (expression) => mapExpression(expression, fold));
     return folded === plan ? undefined : folded;
   },
 };
@@ -42,6 +40,7 @@ function connective(
   deciding: boolean,
 ): Expression {
   const { operands } = expression;
+  if (!someLong(operands, ({ op }) => op === 'Constant')) return expression;
   if (operands.some((operand) => isConstant(operand, deciding)))
     return { op: 'Constant', value: deciding };
   const kept = operands.filter((operand) => !isConstant(operand, !deciding));

@@ -1,10 +1,11 @@
 import { mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '../../algebra/expression.ts';
 import type { Column, LogicalPlan, PlanNode } from '../../algebra/plan.ts';
-import { mapParts, walkPlan } from '../../algebra/plan-walk.ts';
+import { someLookedThrough } from '../../algebra/look-through.ts';
+import { expressionsOf, mapParts, walkPlan } from '../../algebra/plan-walk.ts';
 import { slotsWrittenBy } from '../../algebra/slots-written.ts';
 import { readsNoneOf } from '../../algebra/slots.ts';
-import { conjunctionOf, conjunctsOf, walkExpression } from '../../algebra/walk.ts';
+import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import type { OptimizerContext, OptimizerRule } from '../rule.ts';
 
 /**
@@ -75,6 +76,9 @@ function liftCondition(
 
 /** Nodes that evaluate each of their expressions once for a row of their input. */
 function liftFromInput(plan: WithInput, context: OptimizerContext): LogicalPlan | undefined {
+  const isWanted = (expression: Expression): boolean =>
+    isLongIn(expression, plan.input, context) || holdsNestedLoops(expression);
+  if (!mapLong(expressionsOf(plan), isWanted).includes(true)) return undefined;
   const own = new Set<Slot>(slotsWrittenBy(plan));
   if (plan.op === 'Update') own.add(plan.record);
   const lifted = new Lifted(context);
@@ -162,25 +166,16 @@ class Lifted {
 /** @param input where the slots of the expression come from */
 function isLongIn(expression: Expression, input: LogicalPlan, context: OptimizerContext): boolean {
   if (isQuick(expression)) return false;
-  let isLong = false;
-  walkExpression(expression, (part) => {
-    isLong ||= mayTakeLong(part, input, context);
-  });
-  return isLong;
+  return someLookedThrough(expression, (part) => mayTakeLong(part, input, context));
 }
 
 /** A loop over a list in a loop over a list: few elements of each are many in all. */
 function holdsNestedLoops(expression: Expression): boolean {
   if (isQuick(expression)) return false;
-  let isFound = false;
-  walkExpression(expression, (part) => {
-    if (!isFound && isLoop(part))
-      for (const body of bodiesOf(part))
-        walkExpression(body, (inner) => {
-          isFound ||= isLoop(inner);
-        });
-  });
-  return isFound;
+  return someLookedThrough(
+    expression,
+    (part) => isLoop(part) && bodiesOf(part).some((body) => someLookedThrough(body, isLoop)),
+  );
 }
 
 type Loop = Extract<

@@ -1,3 +1,5 @@
+import { someLong } from '#core/replayed-loops.ts';
+import type { Expression } from '../../algebra/expression.ts';
 import { conjunctionOf, conjunctsOf } from '../../algebra/walk.ts';
 import type { OptimizerRule } from '../rule.ts';
 
@@ -13,10 +15,15 @@ export const mergeFilters: OptimizerRule = {
       below.op === 'Filter'
         ? [...conjunctsOf(below.predicate), ...conjunctsOf(plan.predicate)]
         : conjunctsOf(plan.predicate);
-    const conjuncts = all.filter((part) => !(part.op === 'Constant' && part.value === true));
-    if (below.op !== 'Filter' && conjuncts.length === all.length) return undefined;
+    const areSome = someLong(all, isTrue);
+    if (below.op !== 'Filter' && !areSome) return undefined;
+    const conjuncts = areSome ? all.filter((part) => !isTrue(part)) : all;
     const input = below.op === 'Filter' ? below.input : below;
     const predicate = conjunctionOf(conjuncts);
     return predicate === undefined ? input : { op: 'Filter', input, predicate };
   },
 };
+
+function isTrue(part: Expression): boolean {
+  return part.op === 'Constant' && part.value === true;
+}

@@ -1,4 +1,4 @@
-import { mapLong } from '#core/replayed-loops.ts';
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '../../../algebra/expression.ts';
 import type { LogicalPlan, Pattern } from '../../../algebra/plan.ts';
 import { pathSlots } from '../../../algebra/slots-written.ts';
@@ -15,23 +15,12 @@ export const filterIntoMatch: OptimizerRule = {
   apply(plan, context) {
     if (plan.op !== 'Filter' || plan.input.op !== 'Match') return undefined;
     const match = plan.input;
-    const kept: Expression[] = [];
-    const owned = new Map<Slot, Expression[]>();
     const owners = ownersIn(match.pattern);
     const conjuncts = conjunctsOf(plan.predicate);
     const slots = mapLong(conjuncts, (conjunct) =>
       isDeterministic(conjunct, context) ? ownerOf(conjunct, owners) : undefined,
     );
-    for (const [at, conjunct] of conjuncts.entries()) {
-      const slot = slots[at];
-      if (slot === undefined) {
-        kept.push(conjunct);
-        continue;
-      }
-      const known = owned.get(slot);
-      if (known === undefined) owned.set(slot, [conjunct]);
-      else known.push(conjunct);
-    }
+    const { kept, owned } = madeOnce(() => byOwner(conjuncts, slots), conjuncts.length);
     if (owned.size === 0) return undefined;
     const input: LogicalPlan = { ...match, pattern: withPredicates(match.pattern, owned) };
     const predicate = conjunctionOf(kept);
@@ -63,6 +52,25 @@ function ownerOf(conjunct: Expression, { nodes, unsafe }: Owners): Slot | undefi
     if (nodes.has(slot)) owner = slot;
   }
   return owner;
+}
+
+interface Owned {
+  readonly kept: readonly Expression[];
+  readonly owned: ReadonlyMap<Slot, readonly Expression[]>;
+}
+
+/** @param slots the owner of each, undefined where it has none */
+function byOwner(conjuncts: readonly Expression[], slots: readonly (Slot | undefined)[]): Owned {
+  const kept: Expression[] = [];
+  const owned = new Map<Slot, Expression[]>();
+  for (let at = 0; at < conjuncts.length; at += 1) {
+    const conjunct = conjuncts[at] as Expression;
+    const slot = slots[at];
+    const known = slot === undefined ? kept : owned.get(slot);
+    if (known !== undefined) known.push(conjunct);
+    else if (slot !== undefined) owned.set(slot, [conjunct]);
+  }
+  return { kept, owned };
 }
 
 /** The first node of a slot gets its conditions. */

@@ -1,7 +1,9 @@
+import { mapLong } from '#core/replayed-loops.ts';
 import type { TypeId } from '#core/value/rid.ts';
 import type { Expression, Slot } from '../../../algebra/expression.ts';
 import type { LogicalPlan, PlanNode } from '../../../algebra/plan.ts';
-import { mapParts } from '../../../algebra/plan-walk.ts';
+import { someLookedThrough } from '../../../algebra/look-through.ts';
+import { expressionsOf, mapParts } from '../../../algebra/plan-walk.ts';
 import { rewriteExpression } from '../../../algebra/walk.ts';
 import { edgeTypesNamed } from '../../../functions/graph/edge-types.ts';
 import type { OptimizerContext, OptimizerRule } from '../../rule.ts';
@@ -15,6 +17,8 @@ export const sizeAsDegree: OptimizerRule = {
     if (plan.op !== 'Project' && plan.op !== 'Aggregate') return undefined;
     const scan = vertexScanUnder(plan.input, context);
     if (scan === undefined) return undefined;
+    // Hardly a projection asks for one, and looking costs less than rewriting.
+    if (!mapLong(expressionsOf(plan), holdsSize).includes(true)) return undefined;
     const degrees = new Degrees(scan.as, context);
     const rewritten = mapParts(plan, {
       plan: (input) => input,
@@ -28,6 +32,14 @@ export const sizeAsDegree: OptimizerRule = {
     });
   },
 };
+
+function holdsSize(expression: Expression): boolean {
+  return someLookedThrough(expression, isSize);
+}
+
+function isSize(part: Expression): boolean {
+  return part.op === 'Call' && part.function.toLowerCase() === '.size';
+}
 
 function vertexScanUnder(
   plan: LogicalPlan,

@@ -1,7 +1,8 @@
 import { madeOnce, mapLong, mapLongOver } from '#core/replayed-loops.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Dialect, Expression, Slot } from '../../../algebra/expression.ts';
-import { mapExpression, walkExpression } from '../../../algebra/walk.ts';
+import { someLookedThrough } from '../../../algebra/look-through.ts';
+import { mapExpression } from '../../../algebra/walk.ts';
 import type { OptimizerRule } from '../../rule.ts';
 
 /** Below this the branches are compared, or looked up, as quickly one by one. */
@@ -17,23 +18,17 @@ export const comparisonsToIn: OptimizerRule = {
   why: 'an OR of 3,000 equalities over 50,000 records took 20 seconds, one look into a set per record takes none',
   apply(plan) {
     if (plan.op !== 'Filter') return undefined;
-    if (!madeOnce(() => holdsLongConnective(plan.predicate))) return undefined;
+    // Looking costs a third of rewriting, and hardly a condition has one.
+    if (!someLookedThrough(plan.predicate, isLongConnective)) return undefined;
     const predicate = mapExpression(plan.predicate, (part) =>
-      (part.op === 'Or' || part.op === 'And') && part.operands.length >= branchCountMin
-        ? gathered(part)
-        : part,
+      isLongConnective(part) ? gathered(part) : part,
     );
     return predicate === plan.predicate ? undefined : { ...plan, predicate };
   },
 };
 
-/** Looking costs a third of rewriting, and hardly a condition has one. */
-function holdsLongConnective(predicate: Expression): boolean {
-  let isFound = false;
-  walkExpression(predicate, (part) => {
-    if (part.op === 'Or' || part.op === 'And') isFound ||= part.operands.length >= branchCountMin;
-  });
-  return isFound;
+function isLongConnective(part: Expression): part is Connective {
+  return (part.op === 'Or' || part.op === 'And') && part.operands.length >= branchCountMin;
 }
 
 type Connective = Expression & { readonly op: 'Or' | 'And' };
