@@ -16,6 +16,7 @@ const updateCount = 100_000;
 const warmUpRounds = 3;
 /** Doors make a signal when somebody asks for it, which short statements do not. */
 const neverAborted = new AbortController().signal;
+const plain = { principal: root, mustBeIdempotent: false, signal: neverAborted };
 
 /** Parsing and planning, what indexes save, and many updates in one transaction. */
 export async function benchStatements(rounds: number): Promise<Comparison[]> {
@@ -62,17 +63,8 @@ async function run(
   test: TestDatabase,
   text: string,
   parameters: ReadonlyMap<string, Value> = new Map(),
-  sessionId?: string,
 ): Promise<readonly Value[]> {
-  const result = await test.database.run(
-    { language: 'sql', text, parameters },
-    {
-      principal: root,
-      mustBeIdempotent: false,
-      signal: neverAborted,
-      ...(sessionId !== undefined && { sessionId }),
-    },
-  );
+  const result = await test.database.run({ language: 'sql', text, parameters }, plain);
   const values: Value[] = [...(result.complete?.values ?? [])];
   if (result.complete === undefined)
     for (let batch = await result.nextBatch(); batch; batch = await result.nextBatch())
@@ -186,6 +178,7 @@ async function updates(test: TestDatabase, directory: string, rounds: number): P
   sqlite.exec('COMMIT; CREATE INDEX rank ON item (rank)');
   const change = sqlite.prepare('UPDATE item SET name = ? WHERE id = ?');
   const keyOf = (at: number): number => (at * 6_101) % recordCount;
+  const text = 'UPDATE Item SET name = :name WHERE id = :id';
   // Both sides: one prepared statement, new values in each round, one durable commit.
   let oursRound = 0;
   let theirRound = 0;
@@ -196,16 +189,17 @@ async function updates(test: TestDatabase, directory: string, rounds: number): P
         elapsedMs(async () => {
           const round = ++oursRound;
           const sessionId = test.database.begin(root, 'READ_COMMITTED');
-          for (let at = 0; at < updateCount; at += 1)
-            await run(
-              test,
-              'UPDATE Item SET name = :name WHERE id = :id',
-              new Map<string, Value>([
-                ['id', keyOf(at)],
-                ['name', `changed ${round} ${at}`],
-              ]),
-              sessionId,
-            );
+          const options = { ...plain, sessionId };
+          for (let at = 0; at < updateCount; at += 1) {
+            const parameters = new Map<string, Value>([
+              ['id', keyOf(at)],
+              ['name', `changed ${round} ${at}`],
+            ]);
+            // As the doors do: what a short statement gives at once is not waited for.
+            const given = test.database.runNow({ language: 'sql', text, parameters }, options);
+            const result = given instanceof Promise ? await given : given;
+            result.close();
+          }
           commits.push(await elapsedMs(() => test.database.commit(root, sessionId)));
         }),
       sqlite: () =>
@@ -234,8 +228,8 @@ async function updates(test: TestDatabase, directory: string, rounds: number): P
     medians,
     unit: 'ms',
     ratio,
-    target: '<= 2',
-    isReached: ratio <= 2,
+    target: '<= 1.5',
+    isReached: ratio <= 1.5,
     remarks: `of which the commit ${median(commits).toFixed(0)} ms`,
   };
 }
