@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodeSecurity } from '#cluster/catalog/entry-bodies.ts';
 import { type EntryKindNumber, entryKind } from '#cluster/replication/entry-codec.ts';
 import type { GroupCommitBounds } from '#cluster/replication/group-commit.ts';
 import { ClusterReplication } from '#cluster/replication/replication.ts';
@@ -18,6 +19,7 @@ import { systemRuntime } from '#platform/system-runtime.ts';
 import type { ConsensusPort } from '#cluster/consensus-port.ts';
 import type { Runtime } from '#core/runtime.ts';
 import type { Index } from '#raft/vocabulary.ts';
+import type { SecurityOperation } from '#security/security-operation.ts';
 import type { OpenEnvironment } from '#storage/format/sub-databases.ts';
 import { root, rowsOf } from '#test/database/support/open-test-database.ts';
 import { type PlainRow, plainValue } from '#test/database/support/plain-values.ts';
@@ -249,6 +251,8 @@ export function digestOf({ engine, state }: Database): Readonly<Record<string, u
 /** The catalog of a server, in memory; it outlives restarts. */
 export class CatalogDouble implements ServerEntries {
   databases: Databases | undefined;
+  /** Carries out changes of users. */
+  takeUsers: ((operations: readonly SecurityOperation[]) => Promise<void>) | undefined;
   readonly #members = new Map<string, MemberDatabase>();
   #applied: Index = 0;
   #checkpointed: Index = 0;
@@ -264,7 +268,7 @@ export class CatalogDouble implements ServerEntries {
       const member = this.#members.get(text);
       this.#members.delete(text);
       if (member !== undefined) await this.databases?.drop(member.name);
-    }
+    } else if (kind === entryKind.users) await this.takeUsers?.(decodeSecurity(body));
     this.#applied = index;
   }
 

@@ -13,6 +13,7 @@ import { checkLists, forbiddenBySnapshotIsolation, type ListStep } from '#test/h
 import { checkRegisters } from '#test/history/register.ts';
 import { checkBookmarks } from '#test/history/sessions.ts';
 import { UnknownOutcome } from '#transaction/commit/unknown-outcome.ts';
+import { AccountWork } from './accounts.ts';
 import { type DatabaseHost, database, PowerCut } from './host.ts';
 import { LoggedRequests } from './requests.ts';
 import { ofKinds, SessionWork } from './session-work.ts';
@@ -30,7 +31,7 @@ import {
 const vertexChoices = 6;
 const uuid = '0f9c1d2e-3a4b-4c5d-8e6f-708192a3b4c5';
 
-const works = ['register', 'list', 'bank', 'set', 'unique', 'graph', 'session'] as const;
+const works = ['register', 'list', 'bank', 'set', 'unique', 'graph', 'account', 'session'] as const;
 type Work = (typeof works)[number];
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
@@ -53,6 +54,7 @@ export class DatabaseClients {
   readonly histories = new Map<Work, Operation[]>(works.map((work) => [work, []]));
   readonly requests = new LoggedRequests();
   readonly #sessions: SessionWork;
+  readonly accounts: AccountWork;
   readonly counts = { ok: 0, failed: 0, unknown: 0 };
   readonly #busy = new Set<number>();
   readonly #random: (n: number) => number;
@@ -73,6 +75,7 @@ export class DatabaseClients {
     this.#count = count;
     this.#random = random;
     this.#sessions = new SessionWork(count, random);
+    this.accounts = new AccountWork(random, () => this.#tick());
   }
 
   get isIdle(): boolean {
@@ -183,6 +186,8 @@ export class DatabaseClients {
           run: (replayKey) => host.run(text, { key: claim }, { replayKey }),
         };
       }
+      case 'account':
+        return this.accounts.attempt(host, open);
       case 'session':
         return this.#sessions.attempt(client, number, { host, open });
       default:
@@ -344,6 +349,7 @@ export class DatabaseClients {
       ...checkBookmarks(ofKinds(sessions, ['write', 'read'])),
       ...checkEventual(ofKinds(sessions, ['write', 'state'])),
       ...this.requests.problems(),
+      ...this.accounts.problems,
     ];
   }
 }

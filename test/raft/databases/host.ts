@@ -10,8 +10,10 @@ import type { Databases } from '#database/catalogue/databases.ts';
 import type { Index } from '#raft/vocabulary.ts';
 import { CatalogDouble, runOn, startReplicated } from '#test/cluster/support/replicated-servers.ts';
 import type { PlainRow } from '#test/database/support/plain-values.ts';
+import type { Users } from '#security/users.ts';
 import type { SimulatedServer } from '../simulation/server.ts';
 import { seeded } from '../support/random.ts';
+import { HostAccounts } from './accounts.ts';
 import { type Below, type HostDisk, makeDisk } from './disk.ts';
 import { SimulatedPort } from './port.ts';
 import { VirtualRuntime } from './virtual-runtime.ts';
@@ -44,6 +46,7 @@ export class DatabaseHost {
   #databases: Databases | undefined;
   replication: ClusterReplication | undefined;
   #reads: ReadBarrier | undefined;
+  #accounts: HostAccounts | undefined;
   runtime: VirtualRuntime;
   port: SimulatedPort;
   /** Its power was cut, and the process is not swept away yet. */
@@ -89,8 +92,12 @@ export class DatabaseHost {
     this.isLost = false;
     this.#cut = Promise.withResolvers();
     this.#cut.promise.catch(() => {});
+    const { directory } = this.#disk;
+    const accounts = await HostAccounts.open(directory, this.server.id, this.runtime);
+    this.#accounts = accounts;
+    this.#catalog.takeUsers = (operations) => accounts.take(operations);
     const started = await startReplicated({
-      directory: this.#disk.directory,
+      directory,
       port: this.port,
       catalog: this.#catalog,
       runtime: this.runtime,
@@ -99,6 +106,7 @@ export class DatabaseHost {
     });
     this.#databases = started.databases;
     this.replication = started.replication;
+    accounts.publishBy(started.replication);
     const { loop } = started.replication;
     const view = {
       consensus: this.port,
@@ -186,6 +194,24 @@ export class DatabaseHost {
   /** Which process of which server: what is read in one never goes back. */
   get name(): string {
     return `${this.server.id}/${this.#starts}`;
+  }
+
+  /** The file of users is written, and what goes on behind that has had its turn. */
+  async usersWritten(): Promise<void> {
+    while (this.#accounts?.taking !== undefined) {
+      await this.#accounts.taking;
+      await turn();
+    }
+  }
+
+  get accounts(): HostAccounts {
+    if (this.#accounts === undefined) throw new PowerCut();
+    return this.#accounts;
+  }
+
+  /** A change of users, as an administrator sees it. */
+  change(work: (users: Users) => Promise<void>): Promise<void> {
+    return this.#unlessCut(async () => work(this.accounts.users));
   }
 
   /** What an answer that is given now says in its header of the commit index. */

@@ -199,7 +199,8 @@ export class DatabaseSimulation extends Simulation {
     const members = this.#members();
     const digests = new Map<PeerId, unknown>();
     for (const host of members) {
-      digests.set(host.server.id, digestOf(host.database));
+      const users = host.accounts.users.text;
+      digests.set(host.server.id, { ...digestOf(host.database), users });
       const [checked] = await host.run('CHECK DATABASE');
       assert.equal(checked?.['totalErrors'], 0, `C8: server ${host.server.id}`);
     }
@@ -207,12 +208,13 @@ export class DatabaseSimulation extends Simulation {
     for (const other of others) assert.deepEqual(other, first, 'S11: copies differ at the end');
     const host = members[0];
     assert.ok(host);
-    assert.deepEqual(await this.work.problems(host), [], 'C1 to C10: the histories of the clients');
+    assert.deepEqual(await this.work.problems(host), [], 'C1 to C11: the histories of the clients');
   }
 }
 
 /** What an apply does in threads of the process, as in the file system, is over; not what takes virtual time. */
 async function nativeEnd(host: DatabaseHost): Promise<void> {
+  await host.usersWritten();
   const { applying } = host.port;
   if (applying === undefined || host.waitsForDisk) return;
   const ended = new AbortController();
