@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type BucketId, makeRid, positionMax, type Rid } from '#core/value/rid.ts';
+import { hashedMax, PositionHash } from '#transaction/write/position-hash.ts';
 import { RidMap } from '#transaction/write/rid-map.ts';
 
 const position = fc.oneof(
@@ -109,6 +110,83 @@ test('values are put in and taken out by the thousand, in any order', () => {
     }),
     { numRuns: 10 },
   );
+});
+
+test('on their way from the hash into leaves values are moved some at a time, and found where they are', (t) => {
+  let movedNow = 0;
+  let movedAtOnce = 0;
+  // Mocks of the platform keep all of their calls.
+  const { takeFirst, forEach } = PositionHash.prototype;
+  t.after(() => Object.assign(PositionHash.prototype, { takeFirst, forEach }));
+  PositionHash.prototype.takeFirst = function (count, visit): void {
+    takeFirst.call(this, count, (value, position) => {
+      movedNow += 1;
+      visit(value, position);
+    });
+  };
+  let walkCount = 0;
+  PositionHash.prototype.forEach = function (visit): void {
+    walkCount += 1;
+    forEach.call(this, visit);
+  };
+  const span = 2 ** 18;
+  for (const { seed, width } of [
+    { seed: 40, width: 1 },
+    { seed: 7_001, width: 37 },
+  ]) {
+    const map = new RidMap<number>();
+    const model = new Map<number, number>();
+    const at = (place: number): Rid => makeRid(1 as BucketId, place * width);
+    const placeOf = (step: number): number => ((step + seed) * 40_503) % span;
+    const put = (place: number, value: number): void => {
+      movedNow = 0;
+      isRight &&= map.set(at(place), value) === !model.has(place);
+      movedAtOnce = Math.max(movedAtOnce, movedNow);
+      model.set(place, value);
+    };
+    let isRight = true;
+    const requireAll = (): void => {
+      assert.ok(isRight);
+      assert.equal(map.size, model.size);
+      const sorted = [...model].sort(([a], [b]) => a - b).map(([, value]) => value);
+      const order = [...map.inOrder()].flat();
+      assert.ok(order.length === sorted.length && order.every((value, i) => value === sorted[i]));
+    };
+    for (let step = 0; step < hashedMax; step += 1) put(placeOf(step), step);
+    // Old ones are changed and taken out, new ones come, while some have moved and others have not.
+    for (let step = 0; step < 6_000; step += 1) {
+      put(placeOf(hashedMax + step), -step);
+      put(placeOf(step * 11), -step);
+      const gone = placeOf(step * 13);
+      map.delete(at(gone));
+      model.delete(gone);
+      const asked = placeOf(step * 17);
+      isRight &&= map.get(at(asked)) === model.get(asked);
+    }
+    let sum = 0;
+    if (seed % 2 === 0) {
+      map.forEach((value) => {
+        sum += value;
+      });
+      assert.equal(
+        sum,
+        [...model.values()].reduce((a, b) => a + b, 0),
+      );
+      // Some of the order, which takes those out of the hash that it has come to, and on with the moves.
+      const order = map.inOrder();
+      for (let count = 0; count < 100; count += 1) order.next();
+    } else requireAll();
+    for (let step = 0; step < 12_000; step += 1) put(placeOf(hashedMax + 6_000 + step), step);
+    requireAll();
+    for (const [place, value] of model) {
+      isRight &&= map.get(at(place)) === value;
+      map.delete(at(place));
+    }
+    model.clear();
+    requireAll();
+  }
+  assert.ok(movedAtOnce > 0 && movedAtOnce <= 8, `${movedAtOnce} values were moved at once`);
+  assert.ok(walkCount <= 1);
 });
 
 test('a bucket goes with all of its keys, the last one used, too', () => {
