@@ -7,10 +7,15 @@ import { openTestDatabase } from './support/open-test-database.ts';
 const terms = Array.from({ length: 12_000 }, (_, at) => `name = 'n${at}'`);
 const longText = `SELECT FROM Person WHERE ${terms.join(' OR ')}`;
 
-async function setUp(context: TestContext, onYield: () => void = () => {}) {
+async function setUp(
+  context: TestContext,
+  onYield: () => void = () => {},
+  clock: Runtime['clock'] = systemRuntime.clock,
+) {
   const { timers } = systemRuntime;
   const runtime: Runtime = {
     ...systemRuntime,
+    clock,
     timers: {
       ...timers,
       yield: () => {
@@ -57,6 +62,26 @@ test('a long statement that writes is executed once', async (context) => {
     [1],
   );
 });
+
+for (const text of ['SELECT 1 AS n', 'INSERT INTO Person SET n = 1'])
+  test(`a statement begins in another turn than its compilation, when that took long: ${text}`, async (context) => {
+    let [turnCount, nowMs, lookMs] = [0, 0, 0];
+    const onYield = (): void => {
+      turnCount += 1;
+    };
+    const monotonicMs = (): number => (nowMs += lookMs);
+    const database = await setUp(context, onYield, { ...systemRuntime.clock, monotonicMs });
+    const turnsOf = async (asked: string): Promise<number> => {
+      turnCount = 0;
+      await database.run(asked);
+      return turnCount;
+    };
+    await turnsOf(text);
+    // Each look at the clock finds that so much time has passed.
+    lookMs = 3;
+    assert.equal(await turnsOf(text), 0);
+    assert.ok((await turnsOf(`${text} `)) > 0);
+  });
 
 test('a client that leaves while its statement is compiled is not waited for', async (context) => {
   const leaving = new AbortController();

@@ -125,13 +125,21 @@ const work: Readonly<Record<string, string>> = {
   'MERGE of 20,000': 'UNWIND range(0, 19999) AS i MERGE (n:M {k: i}) RETURN count(n) AS n',
   'FOREACH of 20,000': 'FOREACH (i IN range(1, 20000) | CREATE (:M {k: i}))',
   'sub-query for each': 'MATCH (n:P) RETURN sum(COUNT { (n)-[:NEXT]->(:P) }) AS n',
-  pageRank: 'CALL algo.pagerank() YIELD nodeId, score RETURN count(*) AS n',
+  pageRank: 'CALL algo.pagerank() YIELD node, score RETURN count(*) AS n',
   'DELETE of all': 'MATCH (n:M) DETACH DELETE n',
 };
+
+const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`p${at}`, at]));
 
 export const cypherCases: readonly CypherCase[] = [
   ...Object.entries(texts).map(([name, text]) => ({ name, text })),
   ...Object.entries(work).map(([name, text]) => ({ name, text })),
+  ...[
+    ['CREATE of a map of 20,000', 'CREATE (n:Wide $p)'],
+    ['RETURN of 20,000 properties', 'MATCH (n:Wide) RETURN n'],
+    ['SET of a map of 20,000', 'MATCH (n:Wide) SET n = $p'],
+    ['+= of a map of 20,000', 'MATCH (n:Wide) SET n += $p'],
+  ].map(([name = '', text = '']) => ({ name, text, parameters: { p: wide } })),
   {
     name: 'rows of 100,000 maps',
     text: 'UNWIND $rows AS row CREATE (n:M) SET n = row',

@@ -172,6 +172,7 @@ export class StatementPipeline {
     // What compiling took is no part of the first slice.
     const isAtHand = compiler.compileCount === compileCount;
     const order = this.#order(statement, options, isAtHand ? startedMs : undefined);
+    if (!isAtHand) order.beganMs = startedMs;
     if (compiled.isReadOnly) {
       counters.readTx += 1;
       return this.#plans.read(compiled, order, { view, transaction: undefined, settle });

@@ -31,6 +31,8 @@ const longLookMs = 0.3;
 /** While something else is waited for, the statement looks whether it is to end. */
 const waitLookMs = 50;
 
+const noRows: ResultBatch = { rowCount: 0, values: [] };
+
 export interface PlanExecutionOptions {
   readonly root: PhysicalOperator;
   /** Entered. */
@@ -44,6 +46,8 @@ export interface PlanExecutionOptions {
   readonly rowCountMax: number;
   /** Rows that a slice gave before it failed are given first, the failure with the next pull; else they are dropped. */
   readonly keepsRowsOfFailure?: boolean;
+  /** When the work of this turn began, where that is before the statement did: compiling may have been all that a turn has. */
+  readonly beganMs?: number | undefined;
 }
 
 export interface ExecutionWatch {
@@ -70,6 +74,8 @@ export class PlanExecution implements PausingWorker {
   /** What the next pull throws. */
   #failure: { readonly error: unknown } | undefined;
   #state: 'new' | 'open' | 'ended' = 'new';
+  /** The first slice is for another turn. */
+  readonly #beginsLater: boolean;
   #sliceStartMs: number;
   #lookedAtMs: number;
   #pullsPerLook = 1;
@@ -87,8 +93,11 @@ export class PlanExecution implements PausingWorker {
     this.#keepsRowsOfFailure = options.keepsRowsOfFailure === true;
     this.#rowsLeft = options.rowCountMax;
     this.#pullsToLook = options.context.pullsUnwatched;
-    this.#sliceStartMs = options.watch.startedMs;
-    this.#lookedAtMs = this.#sliceStartMs;
+    const { startedMs } = options.watch;
+    const { beganMs = startedMs } = options;
+    this.#beginsLater = startedMs - beganMs >= sliceMs;
+    this.#sliceStartMs = startedMs;
+    this.#lookedAtMs = startedMs;
   }
 
   /** True after the last row: what was pulled so far is all there is. */
@@ -106,10 +115,11 @@ export class PlanExecution implements PausingWorker {
   }
 
   /**
-   * As much as one slice gives, without a promise; possibly no rows. A short statement is over with it (`hasEnded`);
+   * As much as one slice gives, without a promise; possibly no rows, and none where the turn is over already. A short statement is over with it (`hasEnded`);
    * otherwise go on with `nextBatch`.
    */
   pullNow(): ResultBatch {
+    if (this.#beginsLater) return noRows;
     try {
       this.#start();
       return this.#pullSlice();
@@ -131,6 +141,7 @@ export class PlanExecution implements PausingWorker {
       throw failure.error;
     }
     try {
+      if (this.#state === 'new' && this.#beginsLater) await this.#yield();
       this.#start();
       for (;;) {
         if (this.#isSliceSpent()) await this.#yield();

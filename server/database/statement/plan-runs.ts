@@ -40,6 +40,8 @@ export interface Order {
   readonly watch: StatementWatch;
   /** Set when an attempt of several turns was in vain. */
   lost?: LostAttempts;
+  /** When compiling it began, where it was compiled just now: that may have been the work of the turn. */
+  beganMs?: number | undefined;
 }
 
 /** A plan at work in a scope. */
@@ -284,7 +286,10 @@ export class PlanRuns {
       // The rows after the caller's cap matter too, when they write or are measured.
       rowCountMax: !compiled.isReadOnly || isProfiled || rowCap === undefined ? Infinity : rowCap,
       keepsRowsOfFailure,
+      beganMs: order.beganMs,
     });
+    // Another attempt begins in a turn of its own.
+    order.beganMs = undefined;
     const explain = isShown ? compiled.teller(instance, scope.view, measured) : undefined;
     if (planSink !== undefined) planSink.plan = explain;
     return { compiled, instance, execution, memory, explain, isTold };

@@ -9,6 +9,7 @@ import { compileLongMap, compileMap } from './collections.ts';
 import { compileQuantifier, compileReduce } from './collections.ts';
 import { compileBetween, compileCompare } from './comparison/compile-comparison.ts';
 import { compileChain, compileCoalesce, compileConcatenate } from './arithmetic/concatenation.ts';
+import { compileLongArithmetic } from './arithmetic/long-arithmetic.ts';
 import { isStatementConstant, oncePerStatement } from './constancy.ts';
 import {
   cypherArithmeticOf,
@@ -16,7 +17,8 @@ import {
   cypherNegate,
 } from './arithmetic/cypher-arithmetic.ts';
 import { requireCondition } from './cypher-failures.ts';
-import { bodyOf } from './turns/list-turns.ts';
+import { bodyOf, bodyOfMany, type LoopBody } from './turns/list-turns.ts';
+import { isLongChain } from './turns/long-chains.ts';
 import type { CompileEnvironment, Condition, Evaluator, Predicate } from './evaluator.ts';
 import {
   compileAnd,
@@ -70,9 +72,13 @@ export function compilePredicate(expression: Expression, env: CompileEnvironment
     case 'And':
       return compileEvery(
         mapLong(expression.operands, (operand) => compilePredicate(operand, env)),
+        longBodyOf(expression.operands, env),
       );
     case 'Or':
-      return compileSome(mapLong(expression.operands, (operand) => compilePredicate(operand, env)));
+      return compileSome(
+        mapLong(expression.operands, (operand) => compilePredicate(operand, env)),
+        longBodyOf(expression.operands, env),
+      );
     case 'Not':
       return compileRefutation(expression.operand, env);
     default: {
@@ -88,10 +94,12 @@ function compileRefutation(expression: Expression, env: CompileEnvironment): Pre
     case 'And':
       return compileSome(
         mapLong(expression.operands, (operand) => compileRefutation(operand, env)),
+        longBodyOf(expression.operands, env),
       );
     case 'Or':
       return compileEvery(
         mapLong(expression.operands, (operand) => compileRefutation(operand, env)),
+        longBodyOf(expression.operands, env),
       );
     case 'Not':
       return compilePredicate(expression.operand, env);
@@ -237,7 +245,7 @@ function compileScalar(
       return (context) => negate(operand(context));
     }
     case 'Arithmetic':
-      return compileArithmetic(expression, compile);
+      return compileArithmetic(expression, compile, env);
     case 'Concatenate':
       return expression.dialect === 'cypher'
         ? compileChain(mapLong(expression.operands, compile), cypherConcatenate)
@@ -251,6 +259,12 @@ function compileScalar(
           result: compile(branch.then),
         })),
         expression.otherwise && compile(expression.otherwise),
+        isLongChain(expression.branches)
+          ? longBodyOf(
+              mapLong(expression.branches, ({ when }) => when),
+              env,
+            )
+          : undefined,
       );
   }
 }
@@ -334,6 +348,14 @@ function valuesOf({ entries }: Expression & { readonly op: 'Map' }): readonly Ex
   return mapLong(entries, ({ value }) => value);
 }
 
+/** Of a chain that takes turns: what may be long about its operands; undefined for others. */
+function longBodyOf(
+  operands: readonly Expression[],
+  { functions }: CompileEnvironment,
+): LoopBody | undefined {
+  return isLongChain(operands) ? bodyOfMany(operands, functions) : undefined;
+}
+
 /** Lists and maps of more items are made in turns. */
 const longListLength = 1_024;
 
@@ -345,6 +367,8 @@ function areQuick(items: readonly Expression[], { functions }: CompileEnvironmen
   });
   return isQuick.every(Boolean);
 }
+
+const connectives = { And: compileAnd, Or: compileOr, Xor: compileXor };
 
 function buildCondition(expression: ConditionExpression, env: CompileEnvironment): Condition {
   const compile = (inner: Expression) => compileExpression(inner, env);
@@ -358,11 +382,12 @@ function buildCondition(expression: ConditionExpression, env: CompileEnvironment
       );
     }
     case 'And':
-      return compileAnd(mapLong(expression.operands, (operand) => compileCondition(operand, env)));
     case 'Or':
-      return compileOr(mapLong(expression.operands, (operand) => compileCondition(operand, env)));
-    case 'Xor':
-      return compileXor(mapLong(expression.operands, (operand) => compileCondition(operand, env)));
+    case 'Xor': {
+      const { op, operands } = expression;
+      const conditions = mapLong(operands, (operand) => compileCondition(operand, env));
+      return connectives[op](conditions, longBodyOf(operands, env));
+    }
     case 'Truth': {
       const operand = compile(expression.operand);
       return (context) => requireCondition(operand(context));
@@ -452,6 +477,7 @@ type ArithmeticExpression = Extract<Expression, { op: 'Arithmetic' }>;
 function compileArithmetic(
   expression: ArithmeticExpression,
   compile: (inner: Expression) => Evaluator,
+  { functions }: CompileEnvironment,
 ): Evaluator {
   const spine: ArithmeticExpression[] = [];
   let left: Expression = expression;
@@ -469,6 +495,18 @@ function compileArithmetic(
   const [operand] = operands;
   if (operation && operand && spine.length === 1)
     return (context) => operation(start(context), operand(context), context);
+  if (isLongChain(spine)) {
+    const rights = mapLong(spine, ({ right }) => right);
+    return compileLongArithmetic(
+      start,
+      operands.map((right, at) => ({
+        right,
+        operation: operations[at] as BinaryOperation,
+        isAppend: appends[at] === true,
+      })),
+      bodyOfMany(rights, functions),
+    );
+  }
   return (context) => {
     let value = start(context);
     let bytes = uncounted;

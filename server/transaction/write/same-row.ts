@@ -1,6 +1,6 @@
 import { haveSameWidths, widthsOf } from '#core/value/integer-width.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
-import { everyInSteps } from '#core/value/many-properties.ts';
+import { everyInSteps, manyProperties } from '#core/value/many-properties.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import { valuesEqual } from '#core/value/equality.ts';
 import { kindOf, type Value, type ValueMap } from '#core/value/value.ts';
@@ -69,6 +69,8 @@ function isSameBytes(
 
 /** By what they hold, whatever their layout. */
 export function hasSameProperties(record: StoredRecord, properties: ValueMap): boolean {
+  // The names of very many properties take long to be read.
+  if (properties.size < manyProperties && record.manyRead?.() !== undefined) return false;
   if (record.propertyNames().length !== properties.size) return false;
   for (const [name, value] of properties) {
     if (!isSameValue(record.get(name), value)) return false;

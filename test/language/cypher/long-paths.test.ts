@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Catalog } from '#catalog/catalog.ts';
 import { cypherFrontend } from '#language/cypher/frontend.ts';
+import type { Rid } from '#core/value/rid.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
 import { printPlan } from '#query/algebra/print.ts';
 import { SqlDatabase } from '#test/query/support/sql-database.ts';
@@ -99,4 +100,35 @@ test('the length of a path of which nothing else is asked is known without it', 
     assert.equal(isPathMade(plan), isMade, plan);
     assert.deepEqual(rows, plain.rows, text);
   }
+});
+
+test('no relationship stands twice in a long path, and walks that turn back go on elsewhere', async () => {
+  await using db = await chain();
+  const { rows } = await counted(db, 'MATCH (n:N) RETURN n ORDER BY n.k');
+  const rids = rows.map(([node]) => (node as { readonly rid: Rid }).rid);
+  const transaction = db.state.begin('READ_COMMITTED');
+  transaction.beginStatement();
+  const edge = transaction.catalog.typeNamed('K');
+  assert.ok(edge);
+  // Two edges at each of four steps, and one from behind them to the first.
+  for (const [from, to] of [
+    [100, 101],
+    [101, 102],
+    [102, 103],
+    [103, 104],
+    [200, 100],
+  ] as const)
+    transaction.insertEdge(edge.id, rids[from] as Rid, rids[to] as Rid, new Map());
+  await transaction.commit();
+  const all = await counted(
+    db,
+    `MATCH (a:N {k: 0})-[r:K*]->(b:N) WHERE b.k IN [102, 104, 120]
+     RETURN b.k AS k, count(*) AS n, count(DISTINCT r) AS d ORDER BY k`,
+  );
+  // The second time the other one of two edges is left.
+  assert.deepEqual(all.rows, [
+    [102, 4 + 16, 20],
+    [104, 16 + 16, 32],
+    [120, 16, 16],
+  ]);
 });

@@ -48,6 +48,7 @@ const text = words.repeat(3_000);
 
 const parameters: ReadonlyMap<string, Value> = new Map<string, Value>([
   ['k', 5],
+  ['word', 'abc'],
   ['n', order],
   ['f', order.map((n) => n + 0.25)],
   ['s', order.map((n) => `text ${n}`)],
@@ -177,6 +178,45 @@ test('a list of many expressions is made in turns, once', () => {
   const { value, turnCount } = inTurns(`[(9004 IN [${items}]), (3 IN [${items}])]`, context);
   assert.deepEqual(value, [true, false]);
   assert.ok(turnCount > 3, `${turnCount} turns`);
+});
+
+/** Chains of 20,000 operands of which those at the end decide. */
+const chains: Readonly<Record<string, readonly [text: string, value: Value]>> = {
+  AND: [`[(${joined(' AND ', (n) => `:k <> ${n + 10}`)} AND :k = 5)]`, [true]],
+  'AND that is false at its end': [
+    `[(${joined(' AND ', (n) => `:k <> ${n + 10}`)} AND :k = 6)]`,
+    [false],
+  ],
+  OR: [`[(${joined(' OR ', (n) => `:k = ${n + 10}`)} OR :k = 5)]`, [true]],
+  'OR that is unknown': [`[(${joined(' OR ', (n) => `:k = ${n + 10}`)} OR null > 5)]`, [null]],
+  '+': [`[${joined(' + ', () => ':k')}]`, [100_000]],
+  'texts by +': [`[(${joined(' + ', () => ':word')}).length()]`, [60_000]],
+  '- and +': [`[${joined(' - :k + ', () => ':k')}]`, [5]],
+  CASE: [`[CASE ${joined(' ', (n) => `WHEN :k = -${n + 1} THEN ${n}`)} ELSE 'none' END]`, ['none']],
+};
+
+function joined(operator: string, operand: (n: number) => string): string {
+  return Array.from({ length: 20_000 }, (_, n) => operand(n)).join(operator);
+}
+
+for (const [name, [text, expected]] of Object.entries(chains))
+  test(`a long chain takes turns: ${name}`, () => {
+    const evaluate = evaluator(text);
+    assert.deepEqual(evaluate(sampleContext({ parameters })), expected);
+    const { value, turnCount } = turnsOf(evaluate, sampleContext({ parameters }), name);
+    assert.deepEqual(value, expected);
+    assert.ok(turnCount >= 8 && turnCount < 30, `${turnCount} turns`);
+  });
+
+test('a long chain that its first operands settle takes one turn, and what stands behind them is not evaluated', () => {
+  const context = sampleContext({ parameters });
+  for (const text of [
+    `[(:k = 5 OR ${joined(' OR ', (n) => `1 / (:k - 5) = ${n}`)})]`,
+    `[(:k <> 5 AND ${joined(' AND ', (n) => `1 / (:k - 5) = ${n}`)})]`,
+  ]) {
+    const evaluate = evaluator(text);
+    assert.deepEqual(turnsOf(evaluate, context, text).turnCount, 1);
+  }
 });
 
 for (const name of ['keys', 'properties'])

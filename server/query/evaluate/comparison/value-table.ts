@@ -65,10 +65,10 @@ export class ValueTable {
 const fewKeys = 256;
 /** The most that are put into a grown table at one go: a millisecond. */
 const keysPerMap = 32_768;
-const numbersAtOnce = 8_192;
+const numbersAtOnce = 16_384;
 /** Powers of two. */
 const mapCount = 32;
-const numberPartCount = 64;
+const numberPartCount = 16;
 
 const noPlaces = new Map<ValueKey, number>();
 
@@ -168,7 +168,8 @@ class NumberParts {
 
   #split(one: NumberTable): void {
     const tables: NumberTable[] = [];
-    for (let part = 0; part < numberPartCount; part += 1) tables.push(new NumberTable(fewKeys));
+    for (let part = 0; part < numberPartCount; part += 1)
+      tables.push(new NumberTable((2 * numbersAtOnce) / numberPartCount));
     this.#tables = tables;
     this.#one = undefined;
     one.each((key, place) => {

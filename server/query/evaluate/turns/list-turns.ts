@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
+import { mapLong } from '#core/replayed-loops.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../../algebra/expression.ts';
@@ -39,6 +40,19 @@ export interface LoopBody {
   readonly isWeighty: boolean;
   /** It holds calls that may write, or work long: it is never begun anew without a memory of what they did. */
   readonly holdsLongCalls: boolean;
+}
+
+/** As `bodyOf`, for very many expressions that stand side by side. */
+export function bodyOfMany(
+  expressions: readonly Expression[],
+  functions: FunctionRegistry,
+): LoopBody {
+  const bodies = mapLong(expressions, (expression) => bodyOf([expression], functions));
+  return {
+    isNested: bodies.some(({ isNested }) => isNested),
+    isWeighty: bodies.some(({ isWeighty }) => isWeighty),
+    holdsLongCalls: bodies.some(({ holdsLongCalls }) => holdsLongCalls),
+  };
 }
 
 export function bodyOf(
@@ -110,10 +124,10 @@ export interface LoopPlace {
  * is over.
  * @param visit false: the rest need not be looked at
  */
-export function goneThrough(
-  list: readonly Value[],
+export function goneThrough<T>(
+  list: readonly T[],
   place: LoopPlace,
-  visit: (element: Value) => boolean,
+  visit: (element: T) => boolean,
 ): PausingWork<void> {
   const { isNested, isWeighty, holdsLongCalls } = place.body;
   // Of a long list each call is done at once, whatever it takes: patience for each of its elements costs a tenth of quick ones.
@@ -123,30 +137,30 @@ export function goneThrough(
 }
 
 /** Each element is done at once. */
-function* shortElements(
-  list: readonly Value[],
+function* shortElements<T>(
+  list: readonly T[],
   { meter }: LoopPlace,
-  visit: (element: Value) => boolean,
+  visit: (element: T) => boolean,
 ): PausingWork<void> {
   for (let at = 0; at < list.length; at += 1) {
     const before = madeBytes.total;
     const unitsBefore = doneWork.units;
-    if (!visit(list[at] as Value)) return;
+    if (!visit(list[at] as T)) return;
     const made = madeBytes.total - before;
     if (meter.isSpent(1 + doneWork.units - unitsBefore + Math.ceil(made / bytesPerUnit))) yield;
   }
 }
 
-function* longElements(
-  list: readonly Value[],
+function* longElements<T>(
+  list: readonly T[],
   { context, meter, body }: LoopPlace,
-  visit: (element: Value) => boolean,
+  visit: (element: T) => boolean,
 ): PausingWork<void> {
   const patience = new Patience();
   let at = 0;
   let goesOn = true;
   const look = (): void => {
-    goesOn = visit(list[at] as Value);
+    goesOn = visit(list[at] as T);
   };
   try {
     for (; at < list.length; at += 1) {

@@ -47,6 +47,8 @@ export interface PathWalkOptions {
   readonly unlike: readonly WalkedEdge[];
 }
 
+/** The edges of longer paths stand in a set. */
+const searchedHeight = 64;
 /** Of a path that is given; shorter ones take next to nothing beside the steps that found them. */
 const countedLength = 16;
 /** Its place in the list, and the reference that is made for it. */
@@ -82,6 +84,9 @@ export class PathWalk {
   #target: Value = null;
   #targetRid: Rid | undefined;
   #isStarting = false;
+  /** Of a long path: edges of as many levels as `#walkedCount`. */
+  #walkedEdges: Set<Rid> | undefined;
+  #walkedCount = 0;
   #element: Value = null;
   readonly #walked: WalkedEdges | undefined;
 
@@ -101,6 +106,8 @@ export class PathWalk {
   start(_view: ReadView, start: Value): void {
     const { to, into } = this.#options;
     this.#height = 0;
+    this.#walkedCount = 0;
+    this.#walkedEdges = undefined;
     this.#isStarting = false;
     this.#walked?.read(this.#context.frame);
     this.#target = into ? (this.#context.frame[to] as Value) : null;
@@ -118,6 +125,13 @@ export class PathWalk {
     }
     if (this.#height === 0) return 'end';
     return this.#advance() ? 'found' : 'more';
+  }
+
+  #pop(): void {
+    this.#height -= 1;
+    if (this.#height >= this.#walkedCount) return;
+    this.#walkedEdges?.delete((this.#levels[this.#height] as Level).edge);
+    this.#walkedCount = this.#height;
   }
 
   #push(move: number, element: Value, edge: Rid, depth: number): void {
@@ -146,11 +160,11 @@ export class PathWalk {
     const { cursor } = top;
     if (cursor instanceof PathWalk) {
       const stepped = cursor.step();
-      if (stepped === 'end') this.#height -= 1;
+      if (stepped === 'end') this.#pop();
       return stepped === 'found' && this.#reach(top, cursor.found, noRid);
     }
     if (!cursor.next()) {
-      this.#height -= 1;
+      this.#pop();
       return false;
     }
     const { view, frame } = this.#context;
@@ -208,7 +222,7 @@ export class PathWalk {
     if (isResult) this.#give(top);
     if (into) frame[to] = this.#target;
     if (isFollowed) top.cursor.start(view, top.element);
-    else this.#height -= 1;
+    else this.#pop();
     return isResult;
   }
 
@@ -249,8 +263,18 @@ export class PathWalk {
 
   #isWalked(edge: Rid): boolean {
     if (edge < 0) return false;
+    if (this.#height > searchedHeight) return this.#isWalkedFar(edge);
     for (let at = 1; at < this.#height; at += 1)
       if ((this.#levels[at] as Level).edge === edge) return true;
     return false;
+  }
+
+  /** Each step of a path of 10,000 looked at 10,000 edges. */
+  #isWalkedFar(edge: Rid): boolean {
+    const walked = this.#walkedEdges ?? new Set();
+    this.#walkedEdges = walked;
+    for (; this.#walkedCount < this.#height; this.#walkedCount += 1)
+      walked.add((this.#levels[this.#walkedCount] as Level).edge);
+    return walked.has(edge);
   }
 }

@@ -1,4 +1,5 @@
 import { type DatabaseError, languageError } from '#core/errors.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import { coerceDeclared } from '#catalog/coercion.ts';
 import { eachInSteps, manyProperties } from '#core/value/many-properties.ts';
 import type { TypeId } from '#core/value/rid.ts';
@@ -44,10 +45,12 @@ export function runCypherAssignment(
         throw typeError('MapElementAccessByNonString', `a key is a string, not ${kindName(key)}`);
       return assign(draft, key, assignment.value(context), context);
     }
-    case 'merge':
-      return merge(draft, storedEntries(draft, assignment, context));
-    default:
-      return replace(draft, storedEntries(draft, assignment, context));
+    default: {
+      const entries = entriesOf(assignment, context);
+      if (entries.size >= manyProperties) return assignMany(draft, assignment, entries, context);
+      const made = storedEntries(draft.type, entries, context);
+      return assignment.kind === 'merge' ? merge(draft, made) : replace(draft, made);
+    }
   }
 }
 
@@ -96,28 +99,67 @@ function replace(draft: RecordDraft, entries: ReadonlyMap<string, Value>): numbe
   return count + before.filter((name) => !draft.properties.has(name)).length;
 }
 
-type MapAssignment = CompiledAssignment & { readonly kind: 'merge' | 'content' };
-
 /** As they are assigned; a map of its own, since values may be those of the record itself. */
 function storedEntries(
-  draft: RecordDraft,
-  assignment: MapAssignment,
+  type: TypeId,
+  entries: ReadonlyMap<string, Value>,
   context: ExecutionContext,
 ): ReadonlyMap<string, Value> {
-  const entries = entriesOf(assignment, context);
-  const add = (made: Map<string, Value>, name: string, value: Value): void => {
-    requireName(name);
-    made.set(name, value === null ? null : stored(draft.type, name, value, context));
-  };
-  if (entries.size >= manyProperties)
-    return pausingValue(context, assignment, function* () {
-      const made = new Map<string, Value>();
-      yield* eachInSteps(entries, ([name, value]) => add(made, name, value));
-      return made;
-    });
   const made = new Map<string, Value>();
-  for (const [name, value] of entries) add(made, name, value);
+  for (const [name, value] of entries) made.set(name, storedEntry(type, name, value, context));
   return made;
+}
+
+function storedEntry(type: TypeId, name: string, value: Value, context: ExecutionContext): Value {
+  requireName(name);
+  return value === null ? null : stored(type, name, value, context);
+}
+
+type MapAssignment = CompiledAssignment & { readonly kind: 'merge' | 'content' };
+
+/** What is left of a draft when very many entries were assigned, and how many properties that changed. */
+interface Assigned {
+  readonly properties: ReadonlyMap<string, Value>;
+  readonly count: number;
+}
+
+/** As `merge` and `replace`, with pauses. The draft takes a copy over: what is remembered stays as it is when this is done anew. */
+function assignMany(
+  draft: RecordDraft,
+  assignment: MapAssignment,
+  entries: ReadonlyMap<string, Value>,
+  context: ExecutionContext,
+): number {
+  const { properties, count } = pausingValue(context, assignMany, () =>
+    assigned(draft, assignment.kind, entries, context),
+  );
+  const isMerge = assignment.kind === 'merge';
+  draft.become(new Map(properties), isMerge ? entries.keys() : undefined);
+  return count;
+}
+
+function* assigned(
+  draft: RecordDraft,
+  kind: MapAssignment['kind'],
+  entries: ReadonlyMap<string, Value>,
+  context: ExecutionContext,
+): PausingWork<Assigned> {
+  const { type, properties: before } = draft;
+  const properties = new Map<string, Value>();
+  if (kind === 'merge')
+    yield* eachInSteps(before, ([name, value]) => void properties.set(name, value));
+  let count = 0;
+  yield* eachInSteps(entries, ([name, given]) => {
+    const value = storedEntry(type, name, given, context);
+    if (value !== null) properties.set(name, value);
+    else if (!properties.delete(name)) return;
+    count += 1;
+  });
+  if (kind === 'content')
+    yield* eachInSteps(before.keys(), (name) => {
+      if (!properties.has(name)) count += 1;
+    });
+  return { properties, count };
 }
 
 function entriesOf(

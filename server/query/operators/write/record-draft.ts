@@ -21,8 +21,8 @@ export class RecordDraft implements StoredRecord {
   readonly version: LogIndex;
   readonly out: Rid;
   readonly in: Rid;
-  /** Values change through `assign`. */
-  readonly properties: Map<string, Value>;
+  /** Values change through `assign` and `become`. */
+  properties: Map<string, Value>;
   #widths: Map<string, IntegerWidth> | undefined;
 
   private constructor(
@@ -74,6 +74,13 @@ export class RecordDraft implements StoredRecord {
     }
     this.#widths ??= new Map();
     this.#widths.set(property, width);
+  }
+
+  /** Takes these properties over. @param assigned those whose width their values tell; undefined: all */
+  become(properties: Map<string, Value>, assigned: Iterable<string> | undefined): void {
+    this.properties = properties;
+    if (assigned === undefined) this.#widths = undefined;
+    else if (this.#widths !== undefined) for (const name of assigned) this.#widths.delete(name);
   }
 
   /** What is to be written. */
