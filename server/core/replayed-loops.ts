@@ -16,6 +16,9 @@ const itemsPerStretchMax = 1_000;
 /** Before the first pause of a piece of work, twice as many before each that follows: code takes ten times as long while it is not compiled. */
 const itemsOfFirstStretch = 125;
 
+/** What work in steps counts when it is over, though it may have been one step: nobody makes it of a few items. */
+const itemsOfSteps = 15;
+
 /** What the work numbers as it goes, brought back to where it stood when a loop is passed over. */
 export interface ReplayedCount {
   count: number;
@@ -88,6 +91,8 @@ class ReplayedLoops {
       if (counted !== undefined) loop.count = counted.count;
       if (step.done !== true) throw pause;
       made.push(step.value);
+      this.#itemsLeft -= itemsOfSteps;
+      if (this.#itemsLeft <= 0) throw pause;
     }
     return made[1] as T;
   }
@@ -173,7 +178,16 @@ export function madeOnce<R>(make: () => R, items?: number): R {
   const loops = current;
   if (loops === undefined) return make();
   if (items === undefined) return loops.map(onlyOne, make)[0] as R;
-  if (items < longMin) return make();
+  return items < longMin ? make() : madeOnceAs(items, make);
+}
+
+/**
+ * As `madeOnce`, with a place to pause behind it whatever it goes through. For what takes as long as `items` that are made in a loop, beside
+ * what is long in it.
+ */
+export function madeOnceAs<R>(items: number, make: () => R): R {
+  const loops = current;
+  if (loops === undefined) return make();
   return loops.map(onlyOne, () => {
     loops.spend(items);
     return make();

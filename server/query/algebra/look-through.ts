@@ -26,13 +26,37 @@ export function lookedThrough<T>(
 }
 
 /**
- * Whether one of the parts passes, looked for as by `lookedThrough`; no further than to the first.
+ * Whether one of the parts passes, looked for with the pauses of `lookedThrough`; no further than to the first that is found.
  * @param test looks at nothing but the part
  */
 export function someLookedThrough(
   expression: Expression,
   test: (part: Expression) => boolean,
 ): boolean {
+  if (test(expression)) return true;
+  let operands = operandsOf(expression);
+  if (operands.length === 0) return false;
+  const waiting: (readonly Expression[])[] = [];
+  let left = partsAtOnce;
+  for (;;) {
+    left -= operands.length;
+    if (left < 0) return stepped(() => searched(expression, test));
+    for (let at = 0; at < operands.length; at += 1) {
+      const operand = operands[at] as Expression;
+      if (test(operand)) return true;
+      const inner = operandsOf(operand);
+      if (inner.length > 0) waiting.push(inner);
+    }
+    const next = waiting.pop();
+    if (next === undefined) return false;
+    operands = next;
+  }
+}
+
+function* searched(
+  expression: Expression,
+  test: (part: Expression) => boolean,
+): PausingWork<boolean> {
   let isFound = false;
   const walk = new Walk([expression]);
   const look = (part: Expression): void => {
@@ -40,11 +64,8 @@ export function someLookedThrough(
     isFound = true;
     walk.end();
   };
-  if (walk.goOn(partsAtOnce, look)) return isFound;
-  return stepped(function* (): PausingWork<boolean> {
-    while (!walk.goOn(partsPerStep, look)) yield;
-    return isFound;
-  });
+  while (!walk.goOn(partsPerStep, look)) yield;
+  return isFound;
 }
 
 /** Goes through expressions without a list of all that is still to come. */

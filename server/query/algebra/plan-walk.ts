@@ -1,5 +1,6 @@
 import { unreachable } from '#core/assert.ts';
 import { mapLong } from '#core/replayed-loops.ts';
+import { expressionsOfAssignments, mapAssignment } from './assignments.ts';
 import type { Expression, Output } from './expression.ts';
 import type {
   AggregateColumn,
@@ -43,6 +44,10 @@ export function mapParts(plan: LogicalPlan, mapping: PartMapping): LogicalPlan {
 
 /** The node with other input plans in the place of its own, left to right. */
 export function withInputs(plan: LogicalPlan, inputs: readonly LogicalPlan[]): LogicalPlan {
+  // Most nodes; what else they hold need not be gone through.
+  const [only] = inputs;
+  if (only !== undefined && inputs.length === 1 && 'input' in plan && inputsOf(plan).length === 1)
+    return { ...plan, input: only };
   let at = 0;
   return rebuild(plan, {
     plan: () => inputs[at++] as LogicalPlan,
@@ -113,7 +118,12 @@ function partsOf(plan: LogicalPlan): PlanParts {
     case 'Filter':
       return { inputs: [plan.input], expressions: [plan.predicate] };
     case 'Project':
+      if (plan.columns.length >= longInputCount) return partsGathered(plan);
       return { inputs: [plan.input], expressions: plan.columns.map(columnValue) };
+    case 'Insert':
+    case 'Update':
+    case 'MoveVertex':
+      return partsGathered(plan);
     case 'Skip':
     case 'Limit':
       return { inputs: [plan.input], expressions: [plan.count] };
@@ -124,6 +134,19 @@ function partsOf(plan: LogicalPlan): PlanParts {
     default:
       return partsByRebuilding(plan);
   }
+}
+
+/** By hand, too: thousands of columns or assignments would be made to be thrown away. */
+function partsGathered(plan: PlanNode<'Project' | 'Insert' | 'Update' | 'MoveVertex'>): PlanParts {
+  const known = knownParts.get(plan);
+  if (known !== undefined) return known;
+  const expressions =
+    plan.op === 'Project'
+      ? plan.columns.map(columnValue)
+      : expressionsOfAssignments(plan.assignments);
+  const parts = { inputs: [plan.input], expressions };
+  knownParts.set(plan, parts);
+  return parts;
 }
 
 function columnValue(column: Column): Expression {
@@ -412,7 +435,7 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
       return {
         ...plan,
         input: map.plan(plan.input),
-        assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
+        assignments: mapAssignments(plan.assignments, map),
       };
     case 'InsertEdge':
       return {
@@ -420,7 +443,7 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
         input: map.plan(plan.input),
         from: map.expression(plan.from),
         to: map.expression(plan.to),
-        assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
+        assignments: mapAssignments(plan.assignments, map),
       };
     case 'Delete':
     case 'Drain':
@@ -442,13 +465,13 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
           from: map.expression(plan.ends.from),
           to: map.expression(plan.ends.to),
         },
-        assignments: plan.assignments.map((assignment) => mapAssignment(assignment, map)),
+        assignments: mapAssignments(plan.assignments, map),
       };
     case 'FindOrInsert':
       return {
         ...plan,
         find: map.plan(plan.find),
-        initial: plan.initial.map((assignment) => mapAssignment(assignment, map)),
+        initial: mapAssignments(plan.initial, map),
       };
     case 'InsertAll':
       return { ...plan, input: map.plan(plan.input), steps: plan.steps.map(map.plan) };
@@ -469,6 +492,13 @@ function rebuildGraphOrWrite(plan: PlanNode<GraphOrWriteOp>, map: PartMapping): 
     default:
       return unreachable(plan);
   }
+}
+
+function mapAssignments(
+  assignments: readonly Assignment[],
+  { expression }: PartMapping,
+): readonly Assignment[] {
+  return assignments.map((assignment) => mapAssignment(assignment, expression));
 }
 
 function mapColumns(columns: readonly Column[], map: PartMapping): readonly Column[] {
@@ -558,35 +588,4 @@ function mapPath(path: PathSpec, map: PartMapping): PathSpec {
     condition: path.condition && map.expression(path.condition),
     predicate: path.predicate && map.expression(path.predicate),
   };
-}
-
-function mapAssignment(assignment: Assignment, map: PartMapping): Assignment {
-  if (assignment.kind === 'merge' || assignment.kind === 'content')
-    return {
-      ...assignment,
-      value: map.expression(assignment.value),
-      ...(assignment.entryTypes && {
-        entryTypes: assignment.entryTypes.map(({ key, type }) => ({
-          key,
-          type: map.expression(type),
-        })),
-      }),
-    };
-  if (assignment.kind === 'entry')
-    return {
-      ...assignment,
-      key: map.expression(assignment.key),
-      value: map.expression(assignment.value),
-    };
-  const path = assignment.path.map((element) =>
-    element.kind === 'element' ? { ...element, key: map.expression(element.key) } : element,
-  );
-  return assignment.kind === 'set'
-    ? {
-        ...assignment,
-        path,
-        value: map.expression(assignment.value),
-        ...(assignment.valueType && { valueType: map.expression(assignment.valueType) }),
-      }
-    : { ...assignment, path, value: assignment.value && map.expression(assignment.value) };
 }

@@ -1,4 +1,4 @@
-import { mapLong } from '#core/replayed-loops.ts';
+import { madeOnce, mapLong } from '#core/replayed-loops.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Dialect, Expression } from '../algebra/expression.ts';
 import { arithmeticOf, negate } from './arithmetic/arithmetic.ts';
@@ -479,17 +479,14 @@ function compileArithmetic(
   compile: (inner: Expression) => Evaluator,
   { functions }: CompileEnvironment,
 ): Evaluator {
-  const spine: ArithmeticExpression[] = [];
-  let left: Expression = expression;
-  while (left.op === 'Arithmetic') {
-    spine.push(left);
-    left = left.left;
-  }
-  spine.reverse();
+  const isSingle = expression.left.op !== 'Arithmetic';
+  const { spine, left } = isSingle
+    ? { spine: [expression], left: expression.left }
+    : madeOnce(() => spineOf(expression));
   const compileOperand = operandCompiler(expression.dialect, compile);
   const start = compileOperand(left);
-  const operations = spine.map(operationOf);
-  const appends = spine.map(({ operator }) => operator === '+');
+  const operations = mapLong(spine, operationOf);
+  const appends = mapLong(spine, ({ operator }) => operator === '+');
   const operands = mapLong(spine, (step) => compileOperand(step.right));
   const [operation] = operations;
   const [operand] = operands;
@@ -522,6 +519,20 @@ function compileArithmetic(
     }
     return typeof value === 'string' ? appendedText(value, bytes, context) : value;
   };
+}
+
+/** The operations of a chain, the first that is done first, and what it begins with. */
+function spineOf(expression: ArithmeticExpression): {
+  readonly spine: readonly ArithmeticExpression[];
+  readonly left: Expression;
+} {
+  const spine: ArithmeticExpression[] = [];
+  let left: Expression = expression;
+  while (left.op === 'Arithmetic') {
+    spine.push(left);
+    left = left.left;
+  }
+  return { spine: spine.reverse(), left };
 }
 
 function operationOf(expression: ArithmeticExpression): BinaryOperation {

@@ -104,8 +104,9 @@ interface Growth {
   readonly cost: number;
 }
 
-/** Nodes and conditions that are looked at between two pauses. */
-const looksPerPause = 1_000;
+/** Nodes and conditions that are looked at between two pauses: as many at most, and twice as many each time until then. */
+const looksPerPauseMax = 1_000;
+const looksBeforePause = 64;
 
 const none: readonly Slot[] = [];
 
@@ -125,6 +126,7 @@ class GrowingPlan {
     { readonly start: Start; readonly tieCount: number }
   >();
   #looks = 0;
+  #looksPerPause = looksBeforePause;
   readonly #input: LogicalPlan;
   /** Estimated when first asked. */
   #inputRowCount: number | undefined;
@@ -216,6 +218,9 @@ class GrowingPlan {
     let next: Move | undefined = start ? this.#startAt(start) : yield* this.#nextMove();
     while (next !== undefined) {
       yield* next.run();
+      // Each step is compared with those before it.
+      this.#looks += this.#taken.length >> 2;
+      if (this.#hasLookedLong()) yield;
       next = yield* this.#nextMove();
     }
     for (const step of this.#stepsLeft) yield* this.#addOptional(step);
@@ -246,8 +251,9 @@ class GrowingPlan {
 
   #hasLookedLong(): boolean {
     this.#looks += 1;
-    if (this.#looks < looksPerPause) return false;
+    if (this.#looks < this.#looksPerPause) return false;
     this.#looks = 0;
+    this.#looksPerPause = Math.min(looksPerPauseMax, this.#looksPerPause * 2);
     return true;
   }
 

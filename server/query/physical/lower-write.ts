@@ -258,7 +258,7 @@ function compileAssignments(
   record: Slot,
   lowering: Lowering,
 ): readonly CompiledAssignment[] {
-  return assignments.map((assignment): CompiledAssignment => {
+  return mapLong(assignments, (assignment): CompiledAssignment => {
     if (assignment.kind === 'merge' || assignment.kind === 'content')
       return {
         kind: assignment.kind,

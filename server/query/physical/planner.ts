@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import { type PausingWork, toEnd } from '#core/pausing-work.ts';
-import { inStretches } from '#core/replayed-loops.ts';
+import { inStretches, madeOnceAs } from '#core/replayed-loops.ts';
 import type { Catalog } from '#catalog/catalog.ts';
 import type { Expression, Slot } from '../algebra/expression.ts';
 import type { LogicalPlan, PlanOp, QueryProgram } from '../algebra/plan.ts';
@@ -61,7 +61,8 @@ export function* planInSteps(
   environment: PlannerEnvironment,
 ): PausingWork<() => PhysicalOperator> {
   const outputSlots = slotsOfOutput(program.output);
-  const { givesReferences, countsEdges, deletesInCypher } = yield* traitsOf(program.plan);
+  const traits = yield* traitsOf(program.plan);
+  const { nodeCount, givesReferences, countsEdges, deletesInCypher } = traits;
   yield;
   const edgeTables = new EdgeTables();
   const bareIds = yield* bareIdSlots(program);
@@ -72,6 +73,7 @@ export function* planInSteps(
   const unordered = countsEdges ? yield* unorderedSteps(program.plan) : noSteps;
   const shared: Shared = {
     environment,
+    isLarge: nodeCount > manyNodes,
     bareIds,
     ends,
     columns,
@@ -100,6 +102,7 @@ const noSteps: ReadonlySet<LogicalPlan> = new Set();
 interface Shared {
   readonly environment: PlannerEnvironment;
   readonly bareIds: ReadonlySet<Slot>;
+  readonly isLarge: boolean;
   /** Those that steps leave. */
   readonly ends: ReadonlySet<Slot>;
   readonly columns: NeighbourColumns;
@@ -108,6 +111,10 @@ interface Shared {
   /** Plans whose rows cost much where they are read, with the number that is read in one turn. */
   readonly paces: Map<LogicalPlan, number>;
 }
+
+/** A plan of so many nodes is made with pauses between them; a node counts for so much, beside what is long in it. */
+const manyNodes = 32;
+const itemsPerNode = 20;
 
 class Planner implements Lowering {
   readonly catalog: Catalog;
@@ -158,7 +165,9 @@ class Planner implements Lowering {
     const { paces } = this.#shared;
     const rowCount = rowsInTurnOf(plan);
     if (rowCount < rowsPerTurn) for (const input of inputsOf(plan)) paces.set(input, rowCount);
-    return this.paced(plan, this.#noted(plan, this.#lowerNode(plan, required)));
+    const lowered = (): OperatorFactory => this.#lowerNode(plan, required);
+    const factory = this.#shared.isLarge ? madeOnceAs(itemsPerNode, lowered) : lowered();
+    return this.paced(plan, this.#noted(plan, factory));
   }
 
   #noted(plan: LogicalPlan, factory: OperatorFactory): OperatorFactory {
@@ -232,6 +241,7 @@ const graphFunctions: ReadonlySet<string> = new Set(['out', 'in', 'both', 'oute'
 
 /** What one walk over a plan finds out. */
 interface PlanTraits {
+  readonly nodeCount: number;
   /** Walking the graph gives references, which must be resolved before a row leaves the statement. */
   readonly givesReferences: boolean;
   /** Some operators may gather tables of edges. */
@@ -241,12 +251,14 @@ interface PlanTraits {
 }
 
 function* traitsOf(plan: LogicalPlan): PausingWork<PlanTraits> {
+  let nodeCount = 0;
   let givesReferences = false;
   let countsEdges = false;
   let deletesInCypher = false;
   yield* walkPlanInSteps(plan, {
     plan(node) {
       const { op } = node;
+      nodeCount += 1;
       if (op === 'Delete' && node.dialect === 'cypher') deletesInCypher = true;
       // Live records are settled on the way out, like references.
       if (op === 'Eager' && node.isLive === true) givesReferences = true;
@@ -263,5 +275,5 @@ function* traitsOf(plan: LogicalPlan): PausingWork<PlanTraits> {
         givesReferences = true;
     },
   });
-  return { givesReferences, countsEdges, deletesInCypher };
+  return { nodeCount, givesReferences, countsEdges, deletesInCypher };
 }

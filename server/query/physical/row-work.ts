@@ -1,3 +1,4 @@
+import { madeOnce } from '#core/replayed-loops.ts';
 import type { Expression } from '../algebra/expression.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { expressionsOf } from '../algebra/plan-walk.ts';
@@ -34,5 +35,6 @@ export function partCountOfAll(expressions: readonly Expression[]): number {
 
 /** Rows of its inputs that a node may take in one turn. */
 export function rowsInTurnOf(plan: LogicalPlan): number {
-  return rowsInTurn(partCountOfAll(expressionsOf(plan)));
+  const expressions = expressionsOf(plan);
+  return rowsInTurn(madeOnce(() => partCountOfAll(expressions), expressions.length));
 }

@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cypherFrontend } from '#language/cypher/frontend.ts';
+import type { PausingWork } from '#core/pausing-work.ts';
 import type { QueryProgram } from '#query/algebra/plan.ts';
+import { printPlan } from '#query/algebra/print.ts';
+import { functionRegistry } from '#query/functions/registry.ts';
+import { optimizeSteps } from '#query/optimizer/optimizer.ts';
+import { statisticsOf } from '#query/optimizer/statistics.ts';
+import { planInSteps } from '#query/physical/planner.ts';
+import { procedureRegistry } from '#query/procedures/registry.ts';
 import {
   type RunOptions,
   SqlDatabase,
@@ -170,5 +177,81 @@ test('aggregates and parameters are looked for in long expressions with pauses',
     assert.match(JSON.stringify(counted.plan, null, 1), /"op": "Aggregate"/u);
   } finally {
     transaction.rollback();
+  }
+});
+
+/** Steps of analyzing, of optimizing and of making the operators; what analyzing gives in steps is what it gives at once. */
+function compilationOf(text: string): {
+  readonly analyzed: number;
+  readonly optimized: number;
+  readonly planned: number;
+} {
+  const transaction = db.state.begin('READ_COMMITTED');
+  transaction.beginStatement();
+  try {
+    const { catalog } = transaction;
+    const limits = { expressionDepthMax: 200, statementBytesMax: 1 << 22 };
+    const ast = cypherFrontend.parse(text, limits);
+    const context = {
+      catalog,
+      variables: new Map(),
+      parameterNames: undefined,
+      expressionDepthMax: 200,
+    };
+    const analysis = cypherFrontend.analyzeInSteps?.(ast, context);
+    assert.ok(analysis !== undefined);
+    const analyzed = counted(analysis);
+    const atOnce = cypherFrontend.analyze(ast, context) as QueryProgram;
+    const inSteps = analyzed.value as QueryProgram;
+    assert.equal(printPlan(inSteps.plan), printPlan(atOnce.plan));
+    const statistics = statisticsOf(transaction);
+    const environment = { catalog, statistics, functions: functionRegistry };
+    const optimized = counted(optimizeSteps(inSteps, environment));
+    const made = { catalog, functions: functionRegistry, procedures: procedureRegistry() };
+    const planned = counted(planInSteps(optimized.value, made));
+    return {
+      analyzed: analyzed.stepCount,
+      optimized: optimized.stepCount,
+      planned: planned.stepCount,
+    };
+  } finally {
+    transaction.rollback();
+  }
+}
+
+function counted<T>(steps: PausingWork<T>): { readonly value: T; readonly stepCount: number } {
+  for (let stepCount = 0; ; stepCount += 1) {
+    const { done, value } = steps.next();
+    if (done === true) return { value, stepCount };
+  }
+}
+
+test('what is long in a statement is compiled with pauses, whatever it consists of', () => {
+  const many = (item: (at: number) => string, between = ', '): string =>
+    Array.from({ length: 8_000 }, (_, at) => item(at)).join(between);
+  const steps = Array.from({ length: 150 }, (_, at) => `-[:K]->(a${at})`).join('');
+  const parts = Array.from({ length: 150 }, (_, at) => `(a${at}:Q {k: ${at}})`).join(', ');
+  for (const [analyzed, optimized, planned, text] of [
+    // Parts are compiled a thousand at a time; names, scope and columns are gone through as often.
+    [70, 50, 55, `MATCH (n:Q) RETURN ${many((at) => `n.k + ${at} AS c${at}`)}`],
+    [75, 50, 28, `MATCH (n:Q) WITH ${many((at) => `n.k + ${at} AS c${at}`)} RETURN c7`],
+    [22, 120, 85, `MATCH (n:Q) RETURN ${many((at) => `n.p${at}`, ' + ')} AS x`],
+    [
+      55,
+      150,
+      110,
+      `MATCH (n:Q) RETURN CASE ${many((at) => `WHEN n.k = ${at} THEN 1`, ' ')} END AS x`,
+    ],
+    [9, 45, 34, `MATCH (n:Q) RETURN n.k AS k ORDER BY ${many((at) => `n.p${at}`)}`],
+    [16, 40, 34, `MATCH (n:Q) SET ${many((at) => `n.p${at} = ${at}`)}`],
+    [16, 6, 12, `MATCH (n:Q) REMOVE ${many((at) => `n.p${at}`)}`],
+    // Nodes of a plan count, however little is long in each.
+    [0, 28, 160, `MATCH (n:Q)${steps} RETURN count(*) AS c`],
+    [0, 45, 13, `MATCH ${parts} RETURN count(*) AS c`],
+  ] as const) {
+    const found = compilationOf(text);
+    const isEnough =
+      found.analyzed >= analyzed && found.optimized >= optimized && found.planned >= planned;
+    assert.ok(isEnough, `${JSON.stringify(found)} steps of ${text.slice(0, 50)}`);
   }
 });

@@ -15,6 +15,7 @@ export function* partsOf(expr: Expr): Generator<Expr> {
 /** Of an expression, that are looked at whenever it is asked; of a longer one all are, once and with pauses. */
 const fewParts = 64;
 const partsPerStep = 1_000;
+const branchesPerStep = 4_096;
 
 export function holdsAggregate(expr: Expr): boolean {
   const waiting: Expr[] = [expr];
@@ -22,6 +23,7 @@ export function holdsAggregate(expr: Expr): boolean {
     const part = waiting.pop();
     if (part === undefined) return false;
     if (isAggregate(part)) return true;
+    if (part.kind === 'case' && part.branches.length > fewParts) break;
     const operands = operandsOf(part);
     if (operands.length > fewParts) break;
     for (let at = 0; at < operands.length; at += 1) waiting.push(operands[at] as Expr);
@@ -34,11 +36,27 @@ function* searchForAggregate(expr: Expr): PausingWork<boolean> {
   let count = 0;
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (isAggregate(part)) return true;
-    for (const operand of operandsOf(part)) waiting.push(operand);
+    if (part.kind === 'case' && part.branches.length > branchesPerStep)
+      yield* pushCase(part, waiting);
+    else for (const operand of operandsOf(part)) waiting.push(operand);
     count += 1;
     if (count % partsPerStep === 0) yield;
   }
   return false;
+}
+
+/** The operands of a long CASE, each of which must be looked for in its branch. */
+function* pushCase(
+  { subject, branches, otherwise }: ExprOf<'case'>,
+  waiting: Expr[],
+): PausingWork<void> {
+  if (subject) waiting.push(subject);
+  for (let at = 0; at < branches.length; at += 1) {
+    const { when, then } = branches[at] as (typeof branches)[number];
+    waiting.push(when, then);
+    if (at % branchesPerStep === branchesPerStep - 1) yield;
+  }
+  if (otherwise) waiting.push(otherwise);
 }
 
 function operandsOf(expr: Expr): readonly Expr[] {

@@ -1,4 +1,4 @@
-import { mapLong } from '#core/replayed-loops.ts';
+import { mapLong, smallSteps } from '#core/replayed-loops.ts';
 import { conditionOf } from '#query/algebra/cypher.ts';
 import type { Expression, NestedItem } from '#query/algebra/expression.ts';
 import { isTypeName } from '#query/functions/cypher/type-test.ts';
@@ -27,6 +27,31 @@ export function compileExpression(
 }
 
 const dialect = 'cypher';
+
+type ChainSign = ExprOf<'chain'>['signs'][number];
+
+/** What the operands of a chain so far have become. */
+interface Chain {
+  at: number;
+  left: Expression;
+  /** `a || b || c` is one operation, however long. */
+  joined: { readonly whole: Expression; readonly operands: Expression[] } | undefined;
+}
+
+/** Longer chains are put together with pauses, so many operands at a time. */
+const manySigns = 1_024;
+const signsPerStep = 4;
+
+function joinTo(chain: Chain, operator: ChainSign, right: Expression): void {
+  const { left, joined } = chain;
+  if (operator !== '||') chain.left = { op: 'Arithmetic', operator, left, right, dialect };
+  else if (joined !== undefined && left === joined.whole) joined.operands.push(right);
+  else {
+    const operands = [left, right];
+    chain.left = { op: 'Concatenate', operands, dialect };
+    chain.joined = { whole: chain.left, operands };
+  }
+}
 
 class ExpressionCompiler {
   readonly #compiler: Compiler;
@@ -267,20 +292,19 @@ class ExpressionCompiler {
       }
       return this.value(operand);
     });
-    let left = values[0] as Expression;
-    // `a || b || c` is one operation, however long.
-    let joined: { readonly whole: Expression; readonly operands: Expression[] } | undefined;
-    for (const [at, operator] of signs.entries()) {
-      const right = values[at + 1] as Expression;
-      if (operator !== '||') left = { op: 'Arithmetic', operator, left, right, dialect };
-      else if (joined !== undefined && left === joined.whole) joined.operands.push(right);
-      else {
-        const joining = [left, right];
-        left = { op: 'Concatenate', operands: joining, dialect };
-        joined = { whole: left, operands: joining };
-      }
-    }
-    return left;
+    const first = values[0] as Expression;
+    const begin = (): Chain => ({ at: 0, left: first, joined: undefined });
+    const step = (chain: Chain): boolean => {
+      const end = Math.min(signs.length, chain.at + signsPerStep);
+      for (; chain.at < end; chain.at += 1)
+        joinTo(chain, signs[chain.at] as ChainSign, values[chain.at + 1] as Expression);
+      return end === signs.length;
+    };
+    if (this.#substitution === undefined && signs.length >= manySigns)
+      return smallSteps(begin, step).left;
+    const chain = begin();
+    while (!step(chain));
+    return chain.left;
   }
 
   /** Only `+` and `||` take texts, lists and maps. */

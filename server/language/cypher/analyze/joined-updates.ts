@@ -1,3 +1,4 @@
+import { madeOnce, smallSteps } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan, PlanNode } from '#query/algebra/plan.ts';
 import { walkExpression } from '#query/algebra/walk.ts';
@@ -10,26 +11,59 @@ import { cypherPrefix } from '#query/functions/cypher/arguments.ts';
  *
  * @param from the plan that the items stand upon
  */
-export function withJoinedUpdates(plan: LogicalPlan, from: LogicalPlan): LogicalPlan {
+export function withJoinedUpdates(
+  plan: LogicalPlan,
+  from: LogicalPlan,
+  itemCount: number,
+): LogicalPlan {
+  const begin = (): Joining => ({ at: 0, joined: from, last: undefined });
+  if (itemCount < manyItems) {
+    const joining = begin();
+    for (const item of itemsAbove(plan, from)) joinTo(joining, item);
+    return joining.joined;
+  }
+  const items = madeOnce(() => itemsAbove(plan, from));
+  const { joined } = smallSteps(begin, (joining) => {
+    joinTo(joining, items[joining.at] as ItemNode);
+    joining.at += 1;
+    return joining.at === items.length;
+  });
+  return joined;
+}
+
+/** Fewer are joined without a pause, upon whatever they stand upon at this beginning. */
+const manyItems = 64;
+
+/** Those below come first. */
+function itemsAbove(plan: LogicalPlan, from: LogicalPlan): readonly ItemNode[] {
   const items: ItemNode[] = [];
   for (let node = plan; node !== from; ) {
     const item = node as ItemNode;
     items.push(item);
     node = item.input;
   }
-  let joined = from;
-  for (let at = items.length - 1; at >= 0; at -= 1) {
-    const item = items[at] as ItemNode;
-    if (item.op !== 'Update') {
-      joined = { ...item, input: joined };
-      continue;
-    }
-    const assignments: Assignment[] = [...item.assignments];
-    for (; at > 0 && continues(items[at - 1] as ItemNode, item.record); at -= 1)
-      assignments.push(...(items[at - 1] as PlanNode<'Update'>).assignments);
-    joined = { ...item, input: joined, assignments };
+  return items.reverse();
+}
+
+interface Joining {
+  at: number;
+  joined: LogicalPlan;
+  /** The change that stands last, and its assignments, which may become more. */
+  last: { readonly record: Slot; readonly assignments: Assignment[] } | undefined;
+}
+
+function joinTo(joining: Joining, item: ItemNode): void {
+  const { joined, last } = joining;
+  if (item.op !== 'Update') {
+    joining.joined = { ...item, input: joined };
+    joining.last = undefined;
+  } else if (last !== undefined && continues(item, last.record))
+    last.assignments.push(...item.assignments);
+  else {
+    const assignments = [...item.assignments];
+    joining.last = { record: item.record, assignments };
+    joining.joined = { ...item, input: joined, assignments };
   }
-  return joined;
 }
 
 type ItemNode = PlanNode<'Update' | 'SetLabels' | 'Project'>;

@@ -57,6 +57,8 @@ class PatternCompiler {
   readonly #conditions: (() => Expression)[] = [];
   readonly #paths: (() => Column)[] = [];
   /** Lists that variables of quantified parts stand for. */
+  /** All that is in scope, as far as it is known since the last variable was bound. */
+  #seen: Scope | undefined;
   readonly #lists: Column[] = [];
   readonly #searches: (() => ShortestSearch)[] = [];
   /** Of paths: what must hold of them once they are built. */
@@ -102,13 +104,27 @@ class PatternCompiler {
     return { plan, bindings: [...this.#new] };
   }
 
+  /** Hundreds of nodes ask for it, most of them one after the other. */
   get #scope(): Scope {
-    return withBindings(this.#outer, this.#new);
+    const known = this.#seen;
+    if (known !== undefined) return known;
+    const scope = withBindings(this.#outer, this.#new);
+    this.#seen = scope;
+    return scope;
+  }
+
+  #binding(name: string): Binding | undefined {
+    return this.#new.get(name) ?? this.#outer.get(name);
+  }
+
+  #bind(name: string, binding: Binding): void {
+    this.#new.set(name, binding);
+    this.#seen = undefined;
   }
 
   #part(part: PathPattern): void {
     const { variable: path, mode } = part;
-    if (path !== undefined && this.#scope.has(path))
+    if (path !== undefined && this.#binding(path) !== undefined)
       throw this.#compiler.failure(
         'VariableAlreadyBound',
         part.at,
@@ -135,7 +151,7 @@ class PatternCompiler {
         `variable '${path}' is already defined`,
       );
     const slot = this.#compiler.newSlot();
-    if (path !== undefined) this.#new.set(path, { slot, kind: 'path' });
+    if (path !== undefined) this.#bind(path, { slot, kind: 'path' });
     this.#paths.push(() => ({ slot, value: pathOf(slots) }));
     if (mode === 'ACYCLIC')
       this.#pathConditions.push({
@@ -169,7 +185,7 @@ class PatternCompiler {
       );
     this.#refuseParameter(properties, relationship.at);
     const edges = this.#compiler.newSlot();
-    if (variable !== undefined) this.#new.set(variable, { slot: edges, kind: 'relationships' });
+    if (variable !== undefined) this.#bind(variable, { slot: edges, kind: 'relationships' });
     this.#searches.push(() => ({
       from,
       to,
@@ -202,7 +218,7 @@ class PatternCompiler {
       },
       condition: (where, scope) => this.#condition(where, scope),
     });
-    for (const [name, binding] of compiled.bindings) this.#new.set(name, binding);
+    for (const [name, binding] of compiled.bindings) this.#bind(name, binding);
     this.#lists.push(...compiled.columns);
     const { move, path } = compiled;
     this.#steps.push({ from, to, move, edge: undefined, optional: false, path });
@@ -211,12 +227,11 @@ class PatternCompiler {
 
   #node(node: NodePattern): Slot {
     const { variable } = node;
-    const known = variable === undefined ? undefined : this.#scope.get(variable);
+    const known = variable === undefined ? undefined : this.#binding(variable);
     if (known !== undefined && !mayBe(known, 'node'))
       throw this.#conflict(node.at, variable as string, known.kind, 'a node');
     const slot = known?.slot ?? this.#compiler.newSlot();
-    if (variable !== undefined && known === undefined)
-      this.#new.set(variable, { slot, kind: 'node' });
+    if (variable !== undefined && known === undefined) this.#bind(variable, { slot, kind: 'node' });
     const types = typesOfLabels(node.labels, 'vertex', this.#compiler.catalog);
     const before = this.#nodes.get(slot);
     const isOuter = variable !== undefined && this.#outer.has(variable);
@@ -257,8 +272,7 @@ class PatternCompiler {
     if (known !== undefined && !mayBe(known, kind))
       throw this.#conflict(relationship.at, variable as string, known.kind, 'a relationship');
     const edge = known?.slot ?? this.#compiler.newSlot();
-    if (variable !== undefined && known === undefined)
-      this.#new.set(variable, { slot: edge, kind });
+    if (variable !== undefined && known === undefined) this.#bind(variable, { slot: edge, kind });
     const move = moveOf(relationship, this.#compiler);
     const isRead =
       variable !== undefined ||

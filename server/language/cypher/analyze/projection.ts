@@ -1,4 +1,4 @@
-import { madeOnce, mapLong } from '#core/replayed-loops.ts';
+import { filterLong, madeOnce, mapLong, mapLongOver } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { AggregateColumn, Column, LogicalPlan } from '#query/algebra/plan.ts';
 import type {
@@ -79,16 +79,17 @@ class ProjectionCompiler {
     if (this.#isGrouped) this.#group();
     else this.#project();
     const passedOn = this.#isGrouped || isDistinct ? [] : hiddenBindings(this.#scope);
-    const after = withBindings(
-      new Map(passedOn),
-      this.#items.map(({ name, slot, kind, type }) => [name, { slot, kind, type }] as const),
+    const { state: after } = mapLongOver(
+      this.#items,
+      () => new Map(passedOn),
+      ({ name, slot, kind, type }, scope) => {
+        scope.set(name, { slot, kind, type });
+      },
     );
-    if (isDistinct)
-      this.#plan = {
-        op: 'Distinct',
-        input: this.#plan,
-        on: this.#items.map(({ slot }) => ({ op: 'Slot', slot })),
-      };
+    if (isDistinct) {
+      const on = mapLong(this.#items, ({ slot }): Expression => ({ op: 'Slot', slot }));
+      this.#plan = { op: 'Distinct', input: this.#plan, on };
+    }
     if (order.length > 0) this.#sort(order, after);
     if (skip !== undefined)
       this.#plan = { op: 'Skip', input: this.#plan, count: this.#rowCount(skip) };
@@ -101,7 +102,7 @@ class ProjectionCompiler {
       this.#plan = { op: 'Filter', input: this.#plan, predicate };
     }
     this.#requireAliases();
-    const columns = this.#items.map(({ name, slot, kind }) => ({ name, slot, kind }));
+    const columns = mapLong(this.#items, ({ name, slot, kind }) => ({ name, slot, kind }));
     return { plan: this.#plan, columns, scope: after };
   }
 
@@ -122,24 +123,24 @@ class ProjectionCompiler {
           }))
       : [];
     const named = mapLong(items, (item) => this.#item(item));
-    const all = [
-      ...starred.filter(({ name }) => !named.some((other) => other.name === name)),
-      ...named,
-    ];
-    const names = new Set<string>();
-    for (const { name } of all) {
-      if (names.has(name))
-        throw this.#compiler.failure('ColumnNameConflict', at, `two columns are named '${name}'`);
-      names.add(name);
-    }
-    return all;
+    const { state: names } = mapLongOver(
+      named,
+      () => new Set<string>(),
+      ({ name }, before) => {
+        if (before.has(name))
+          throw this.#compiler.failure('ColumnNameConflict', at, `two columns are named '${name}'`);
+        before.add(name);
+      },
+    );
+    return [...starred.filter(({ name }) => !names.has(name)), ...named];
   }
 
   #requireAliases(): void {
     if (this.#clause !== 'WITH') return;
-    for (const { alias, value, at } of this.#projection.items)
+    mapLong(this.#projection.items, ({ alias, value, at }) => {
       if (alias === undefined && value.kind !== 'variable')
         throw this.#compiler.failure('NoExpressionAlias', at, 'WITH needs AS for an expression');
+    });
   }
 
   #item(item: ReturnItem): Item {
@@ -157,9 +158,14 @@ class ProjectionCompiler {
   }
 
   #project(): void {
-    const columns = mapLong(this.#items, ({ value, slot }): readonly Column[] =>
-      value === undefined ? [] : [{ slot, value: this.#compiler.expression(value, this.#scope) }],
-    ).flat();
+    const items = filterLong(this.#items, ({ value }) => value !== undefined);
+    const columns = mapLong(
+      items,
+      ({ value, slot }): Column => ({
+        slot,
+        value: this.#compiler.expression(value as Expr, this.#scope),
+      }),
+    );
     if (columns.length > 0) this.#plan = { op: 'Project', input: this.#plan, columns };
   }
 
@@ -199,7 +205,8 @@ class ProjectionCompiler {
   #sort(order: readonly SortItem[], after: Scope): void {
     const sees = this.#isGrouped || this.#projection.isDistinct;
     const scope = sees ? after : withBindings(this.#scope, after);
-    const keys = order.map(({ value, isDescending }) => {
+    this.#known = madeOnce(() => this.#texts());
+    const keys = mapLong(order, ({ value, isDescending }) => {
       this.#requireSortable(value);
       const isAggregated = holdsAggregate(value);
       return {
@@ -243,13 +250,15 @@ class ProjectionCompiler {
   }
 
   #slotOf(expr: Expr): Slot | undefined {
-    if (this.#known === undefined) {
-      const known = new Map<string, Slot>();
-      for (const { value, slot } of this.#items)
-        if (value !== undefined) known.set(this.#textOf(value), slot);
-      this.#known = known;
-    }
+    this.#known ??= this.#texts();
     return this.#known.get(this.#textOf(expr));
+  }
+
+  #texts(): ReadonlyMap<string, Slot> {
+    const known = new Map<string, Slot>();
+    for (const { value, slot } of this.#items)
+      if (value !== undefined) known.set(this.#textOf(value), slot);
+    return known;
   }
 
   #requireSortable(value: Expr): void {

@@ -29,7 +29,9 @@ export type StaticKind =
 export type Scope = ReadonlyMap<string, Binding>;
 
 export function withBindings(scope: Scope, bindings: Iterable<readonly [string, Binding]>): Scope {
-  return new Map([...scope, ...bindings]);
+  const all = new Map(scope);
+  for (const [name, binding] of bindings) all.set(name, binding);
+  return all;
 }
 
 export function slotsOfScope(scope: Scope): readonly Slot[] {

@@ -1,3 +1,4 @@
+import { smallSteps } from '#core/replayed-loops.ts';
 import { isList, kindOf } from '#core/value/value.ts';
 import type { Expression as Expr } from '../ast.ts';
 import type { Compiler } from './compiler.ts';
@@ -34,7 +35,7 @@ export function staticKind(expr: Expr, scope: Scope): StaticKind {
     case 'sign':
       return staticKind(expr.operand, scope);
     case 'chain':
-      return chainKind(expr.operands.map((operand) => staticKind(operand, scope)));
+      return chainKind(expr.operands, scope);
     case 'variable':
       return bindingKind(expr.name, scope);
     default:
@@ -53,9 +54,29 @@ export function elementKind(list: Expr, scope: Scope): StaticKind {
 }
 
 /** Numbers stay numbers. */
-function chainKind(kinds: readonly StaticKind[]): StaticKind {
-  if (kinds.every((kind) => kind === 'integer')) return 'integer';
-  return kinds.every((kind) => kind === 'integer' || kind === 'float') ? 'float' : 'any';
+function chainKind(operands: readonly Expr[], scope: Scope): StaticKind {
+  let kind: StaticKind = 'integer';
+  if (operands.length < manyOperands) {
+    for (const operand of operands) kind = sumKind(kind, staticKind(operand, scope));
+    return kind;
+  }
+  const sum = smallSteps(
+    (): { at: number; kind: StaticKind } => ({ at: 0, kind: 'integer' }),
+    (state) => {
+      state.kind = sumKind(state.kind, staticKind(operands[state.at] as Expr, scope));
+      state.at += 1;
+      return state.at === operands.length || state.kind === 'any';
+    },
+  );
+  return sum.kind;
+}
+
+/** Fewer are looked at without a pause. */
+const manyOperands = 64;
+
+function sumKind(left: StaticKind, right: StaticKind): StaticKind {
+  if (right !== 'integer' && right !== 'float') return 'any';
+  return left === 'integer' ? right : left;
 }
 
 function literalKind(value: Parameters<typeof kindOf>[0]): StaticKind {

@@ -1,4 +1,4 @@
-import { madeOnce, mapLongOver } from '#core/replayed-loops.ts';
+import { mapLongOver } from '#core/replayed-loops.ts';
 import type { Expression, Slot } from '#query/algebra/expression.ts';
 import type { Assignment, LogicalPlan } from '#query/algebra/plan.ts';
 import { withInputs } from '#query/algebra/plan-walk.ts';
@@ -437,8 +437,7 @@ function changed<Item>(
       before.plan = planOf(item, { plan: before.plan, scope });
     },
   );
-  const plan = madeOnce(() => withJoinedUpdates(state.plan, state.from), items.length);
-  return { plan, scope };
+  return { plan: withJoinedUpdates(state.plan, state.from, items.length), scope };
 }
 
 export function compileDelete(compiler: Compiler, clause: ClauseOf<'delete'>, row: Row): Row {

@@ -18,7 +18,7 @@ export function parseStatement(text: string, limits: ParseLimits): CypherAst {
 }
 
 /** Shorter texts are read at once. */
-const longTextLength = 8_192;
+const longTextLength = 2_048;
 
 /** As `parseStatement`, with places to pause (loops.ts). */
 export function* parseInSteps(text: string, limits: ParseLimits): PausingWork<CypherAst> {
