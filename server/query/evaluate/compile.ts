@@ -260,10 +260,7 @@ function compileScalar(
         })),
         expression.otherwise && compile(expression.otherwise),
         isLongChain(expression.branches)
-          ? longBodyOf(
-              mapLong(expression.branches, ({ when }) => when),
-              env,
-            )
+          ? bodyOfMany(expression.branches, env.functions, ({ when }) => when)
           : undefined,
       );
   }
@@ -353,7 +350,7 @@ function longBodyOf(
   operands: readonly Expression[],
   { functions }: CompileEnvironment,
 ): LoopBody | undefined {
-  return isLongChain(operands) ? bodyOfMany(operands, functions) : undefined;
+  return isLongChain(operands) ? bodyOfMany(operands, functions, (operand) => operand) : undefined;
 }
 
 /** Lists and maps of more items are made in turns. */
@@ -493,16 +490,13 @@ function compileArithmetic(
   if (operation && operand && spine.length === 1)
     return (context) => operation(start(context), operand(context), context);
   if (isLongChain(spine)) {
-    const rights = mapLong(spine, ({ right }) => right);
-    return compileLongArithmetic(
-      start,
-      operands.map((right, at) => ({
-        right,
-        operation: operations[at] as BinaryOperation,
-        isAppend: appends[at] === true,
-      })),
-      bodyOfMany(rights, functions),
-    );
+    const steps = operands.map((right, at) => ({
+      right,
+      operation: operations[at] as BinaryOperation,
+      isAppend: appends[at] === true,
+    }));
+    const body = bodyOfMany(spine, functions, ({ right }) => right);
+    return compileLongArithmetic(start, steps, body);
   }
   return (context) => {
     let value = start(context);

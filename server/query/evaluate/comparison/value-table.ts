@@ -169,13 +169,10 @@ class NumberParts {
   #split(one: NumberTable): void {
     const tables: NumberTable[] = [];
     for (let part = 0; part < numberPartCount; part += 1)
-      tables.push(new NumberTable((2 * numbersAtOnce) / numberPartCount));
+      tables.push(new NumberTable((3 * numbersAtOnce) / (2 * numberPartCount)));
     this.#tables = tables;
     this.#one = undefined;
-    one.each((key, place) => {
-      const hash = hashOf(key);
-      this.#tableOf(hash).add(key, hash, place);
-    });
+    one.moveInto((hash) => this.#tableOf(hash));
   }
 }
 
@@ -209,10 +206,26 @@ class NumberTable {
     return (this.#places[this.#slotOf(key, hash)] as number) - 1;
   }
 
-  each(visit: (key: number, place: number) => void): void {
+  moveInto(tableOf: (hash: number) => NumberTable): void {
     const places = this.#places;
-    for (let at = 0; at < places.length; at += 1)
-      if (places[at] !== 0) visit(this.#keys[at] as number, (places[at] as number) - 1);
+    for (let at = 0; at < places.length; at += 1) {
+      const place = places[at] as number;
+      if (place === 0) continue;
+      const key = this.#keys[at] as number;
+      const hash = hashOf(key);
+      tableOf(hash).#put(key, hash, place);
+    }
+  }
+
+  /** A key that is not there, which fits. */
+  #put(key: number, hash: number, place: number): void {
+    const places = this.#places;
+    const mask = places.length - 1;
+    let at = hash & mask;
+    while (places[at] !== 0) at = (at + 1) & mask;
+    this.#keys[at] = key;
+    places[at] = place;
+    this.count += 1;
   }
 
   #slotOf(key: number, hash: number): number {
@@ -229,12 +242,12 @@ class NumberTable {
     const keys = this.#keys;
     this.#keys = new Float64Array(keys.length * 4);
     this.#places = new Int32Array(keys.length * 4);
+    this.count = 0;
     for (let from = 0; from < keys.length; from += 1) {
-      if (before[from] === 0) continue;
+      const place = before[from] as number;
+      if (place === 0) continue;
       const key = keys[from] as number;
-      const at = this.#slotOf(key, hashOf(key));
-      this.#keys[at] = key;
-      this.#places[at] = before[from] as number;
+      this.#put(key, hashOf(key), place);
     }
   }
 }

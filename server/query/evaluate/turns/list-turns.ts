@@ -43,16 +43,28 @@ export interface LoopBody {
 }
 
 /** As `bodyOf`, for very many expressions that stand side by side. */
-export function bodyOfMany(
-  expressions: readonly Expression[],
+export function bodyOfMany<T>(
+  parts: readonly T[],
   functions: FunctionRegistry,
+  expressionOf: (part: T) => Expression,
 ): LoopBody {
-  const bodies = mapLong(expressions, (expression) => bodyOf([expression], functions));
+  const bodies = mapLong(parts, (part) => {
+    const expression = expressionOf(part);
+    return isPlain(expression) ? plainBody : bodyOf([expression], functions);
+  });
   return {
     isNested: bodies.some(({ isNested }) => isNested),
     isWeighty: bodies.some(({ isWeighty }) => isWeighty),
     holdsLongCalls: bodies.some(({ holdsLongCalls }) => holdsLongCalls),
   };
+}
+
+const plainBody: LoopBody = { isNested: false, isWeighty: false, holdsLongCalls: false };
+
+/** What most operands are: a value, or a property of one. */
+function isPlain(expression: Expression): boolean {
+  const { op } = expression.op === 'Property' ? expression.of : expression;
+  return op === 'Slot' || op === 'Constant' || op === 'Parameter';
 }
 
 export function bodyOf(

@@ -24,15 +24,21 @@ export function runCypherAssignments(
 ): number {
   let count = 0;
   for (let at = 0; at < assignments.length; at += 1)
-    count += runCypherAssignment(draft, assignments[at] as CompiledAssignment, context);
+    count += runCypherAssignment(draft, assignments[at] as CompiledAssignment, context, {
+      isLast: at === assignments.length - 1,
+    });
   return count;
 }
 
-/** One of them. The draft stays as it is while values are computed, which may be begun anew. */
+/**
+ * One of them. The draft stays as it is while values are computed, which may be begun anew.
+ * @param isLast of those that are begun anew together
+ */
 export function runCypherAssignment(
   draft: RecordDraft,
   assignment: CompiledAssignment,
   context: ExecutionContext,
+  { isLast }: { readonly isLast: boolean },
 ): number {
   switch (assignment.kind) {
     case 'set':
@@ -47,7 +53,15 @@ export function runCypherAssignment(
     }
     default: {
       const entries = entriesOf(assignment, context);
-      if (entries.size >= manyProperties) return assignMany(draft, assignment, entries, context);
+      if (entries.size >= manyProperties) {
+        const { properties, count } = pausingValue(context, assignMany, () =>
+          assignMany(draft, assignment.kind, entries, context),
+        );
+        // What is remembered stays as it is as long as this may be done anew.
+        const own = isLast ? properties : new Map(properties);
+        draft.become(own, assignment.kind === 'merge' ? entries.keys() : undefined);
+        return count;
+      }
       const made = storedEntries(draft.type, entries, context);
       return assignment.kind === 'merge' ? merge(draft, made) : replace(draft, made);
     }
@@ -119,26 +133,12 @@ type MapAssignment = CompiledAssignment & { readonly kind: 'merge' | 'content' }
 
 /** What is left of a draft when very many entries were assigned, and how many properties that changed. */
 interface Assigned {
-  readonly properties: ReadonlyMap<string, Value>;
+  readonly properties: Map<string, Value>;
   readonly count: number;
 }
 
-/** As `merge` and `replace`, with pauses. The draft takes a copy over: what is remembered stays as it is when this is done anew. */
-function assignMany(
-  draft: RecordDraft,
-  assignment: MapAssignment,
-  entries: ReadonlyMap<string, Value>,
-  context: ExecutionContext,
-): number {
-  const { properties, count } = pausingValue(context, assignMany, () =>
-    assigned(draft, assignment.kind, entries, context),
-  );
-  const isMerge = assignment.kind === 'merge';
-  draft.become(new Map(properties), isMerge ? entries.keys() : undefined);
-  return count;
-}
-
-function* assigned(
+/** As `merge` and `replace`, with pauses. */
+function* assignMany(
   draft: RecordDraft,
   kind: MapAssignment['kind'],
   entries: ReadonlyMap<string, Value>,

@@ -37,7 +37,9 @@ export class DraftWork {
     this.#length = assignments.length;
     this.#assign = () => {
       const assignment = assignments[this.#at] as CompiledAssignment;
-      this.changeCount += runCypherAssignment(draft, assignment, context);
+      this.changeCount += runCypherAssignment(draft, assignment, context, {
+        isLast: true,
+      });
     };
   }
 

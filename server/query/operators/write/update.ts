@@ -186,7 +186,9 @@ export class UpdateOperator implements PhysicalOperator {
     if (this.#values === undefined && this.#draft === undefined) {
       if (!this.#hasRead(context)) return undefined;
       const { dialect, assignments } = this.#options;
-      const isLong = DraftWork.isDueFor(dialect, assignments);
+      // A copy of very many properties for each turn took most of them.
+      const isWide = dialect === 'cypher' && this.#stored !== undefined;
+      const isLong = isWide || DraftWork.isDueFor(dialect, assignments);
       const isComputed = isLong ? this.#computeLong() : calls.attempt(context, this.#compute);
       if (!isComputed) return undefined;
       context.statistics.propertiesSet += this.#changeCount;
