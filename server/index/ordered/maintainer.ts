@@ -58,13 +58,15 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     const hasSameType = before?.type === after?.type;
     const isLongIn = (record: StoredRecord | undefined, other: StoredRecord | undefined) =>
       record !== undefined &&
-      (this.#byType.get(record.type) ?? this.#indexesOn(record.type)).some(({ keys }) => {
-        const { kind } = keys.definition;
-        if (kind !== 'FULL_TEXT' || areAllMade(keys.keysOrPieces(record))) return false;
-        return (
-          other === undefined || !hasSameType || !hasSameValues(keys.definition, record, other)
-        );
-      });
+      (this.#byType.get(record.type) ?? this.#indexesOn(record.type)).some(
+        ({ keys, plainProperties }) => {
+          const { kind } = keys.definition;
+          if (kind !== 'FULL_TEXT' || areAllMade(keys.keysOrPieces(record))) return false;
+          return (
+            other === undefined || !hasSameType || !hasSameValues(plainProperties, record, other)
+          );
+        },
+      );
     return isLongIn(before, after) || isLongIn(after, before);
   }
 
@@ -110,6 +112,7 @@ export class OrderedIndexMaintainer implements IndexDeriver {
     const indexes = definitions.map((definition) => {
       const known = this.#byIndex.get(definition.id) ?? {
         keys: new IndexKeys(definition),
+        plainProperties: plainPropertiesOf(definition),
         memory: isSearchKind(definition.kind) ? this.searchMemory.of(definition.id) : undefined,
       };
       this.#byIndex.set(definition.id, known);
@@ -122,21 +125,30 @@ export class OrderedIndexMaintainer implements IndexDeriver {
 
 interface Maintained {
   readonly keys: IndexKeys;
+  /** What the keys are of, where that is values of properties alone. */
+  readonly plainProperties: readonly string[] | undefined;
   /** Of a search index. */
   readonly memory: IndexMemory | undefined;
 }
 
 const noKeys: readonly Uint8Array[] = [];
 
+function plainPropertiesOf({ components }: IndexDefinition): readonly string[] | undefined {
+  const arePlain = components.every(
+    ({ property, by }) => by === 'value' && !property.startsWith('@') && !property.includes('.'),
+  );
+  return arePlain ? components.map(({ property }) => property) : undefined;
+}
+
 /** A cheap test before keys are made: most changes leave the indexed properties as they are. */
 function hasSameValues(
-  { components }: IndexDefinition,
+  properties: readonly string[] | undefined,
   before: StoredRecord,
   after: StoredRecord,
 ): boolean {
-  for (let i = 0; i < components.length; i++) {
-    const { property, by } = components[i] as IndexDefinition['components'][number];
-    if (by !== 'value' || property.startsWith('@') || property.includes('.')) return false;
+  if (properties === undefined) return false;
+  for (let i = 0; i < properties.length; i += 1) {
+    const property = properties[i] as string;
     if (before.get(property) !== after.get(property)) return false;
   }
   return true;
@@ -144,13 +156,13 @@ function hasSameValues(
 
 /** Entries that stay are left alone. */
 function deriveOne(
-  { keys: index, memory }: Maintained,
+  { keys: index, memory, plainProperties }: Maintained,
   before: StoredRecord | undefined,
   after: StoredRecord | undefined,
   changes: EntryChanges,
   version: LogIndex,
 ): void {
-  if (before !== undefined && after !== undefined && hasSameValues(index.definition, before, after))
+  if (before !== undefined && after !== undefined && hasSameValues(plainProperties, before, after))
     return;
   const target = index.target;
   const { rid } = (after ?? before) as StoredRecord;
