@@ -10,6 +10,7 @@ import { pieceBytes, valueInPieces } from '#http/answer/json-pieces.ts';
 import { JsonWriter, longRow, NameCache } from '#http/answer/json-writer.ts';
 import { JsonRowRenderer } from '#http/serializers/json-row-renderer.ts';
 import { ColumnTemplates } from '#http/serializers/record.ts';
+import { SqlDatabase } from '#test/query/support/sql-database.ts';
 import { startDoor } from './door-fixture.ts';
 
 // Rows above 1 MiB: written in pieces, so that neither memory nor a turn of the event loop grows with them (limits.md 5).
@@ -31,6 +32,26 @@ function wholeOf(value: Value): string {
   writer.value(value);
   return writer.take(0).toString();
 }
+
+test('a record of thousands of properties is read and written in pieces, the bytes of the whole', async () => {
+  await using db = await SqlDatabase.open();
+  await db.run('CREATE VERTEX TYPE W');
+  const wide = new Map<string, Value>(Array.from({ length: 5_000 }, (_, at) => [`n${at}`, at]));
+  await db.run('INSERT INTO W CONTENT :wide', { parameters: new Map([['wide', wide]]) });
+  const { rows } = await db.run('SELECT FROM W');
+  const record = rows[0]?.[0] as Value;
+  const whole = wholeOf(record);
+  assert.ok(whole.includes('"n4999":4999'));
+  assert.equal(piecesOf(record).text, whole);
+  const writer = newWriter();
+  assert.ok([...valueInPieces(writer, record)].length >= 38);
+  const inRow = newWriter();
+  inRow.beginRow(1 << 20);
+  assert.throws(
+    () => inRow.value(record),
+    (error) => error === longRow,
+  );
+});
 
 test('pieces are the bytes of the whole', () => {
   const texts = fc

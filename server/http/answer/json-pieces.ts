@@ -1,6 +1,9 @@
+import type { PausingWork } from '#core/pausing-work.ts';
+import { propertiesPerStep } from '#core/value/many-properties.ts';
 import { Path } from '#core/value/path.ts';
 import type { StoredRecord } from '#core/value/record.ts';
-import { EmbeddedDocument, isRecord, type Value, type ValueMap } from '#core/value/value.ts';
+import { EmbeddedDocument, isRecord } from '#core/value/value.ts';
+import type { ReadProperties, Value, ValueMap } from '#core/value/value.ts';
 import type { JsonWriter } from './json-writer.ts';
 
 /*
@@ -35,6 +38,12 @@ export function* valueInPieces(writer: JsonWriter, value: Value): Generator<void
 /** A whole record row (http-api.md 5.3). */
 export function* recordInPieces(writer: JsonWriter, record: StoredRecord): Generator<void> {
   writer.openRecord(record);
+  const read = record.manyRead?.();
+  if (read !== undefined) {
+    yield* manyInPieces(writer, read());
+    writer.byte(125);
+    return;
+  }
   for (const name of record.propertyNames()) {
     const value = record.get(name);
     if (value === undefined) continue;
@@ -43,6 +52,23 @@ export function* recordInPieces(writer: JsonWriter, record: StoredRecord): Gener
     yield* valueInPieces(writer, value);
   }
   writer.byte(125);
+}
+
+/** Properties that are too many to be read at once. */
+function* manyInPieces(writer: JsonWriter, reading: PausingWork<ReadProperties>): Generator<void> {
+  let step = reading.next();
+  while (step.done !== true) {
+    yield;
+    step = reading.next();
+  }
+  let count = 0;
+  for (const [name, value] of step.value.values) {
+    writer.byte(comma);
+    writer.name(name);
+    yield* valueInPieces(writer, value);
+    count += 1;
+    if (count % propertiesPerStep === 0) yield;
+  }
 }
 
 function* textInPieces(writer: JsonWriter, text: string): Generator<void> {

@@ -91,7 +91,7 @@ export class JsonWriter {
 
   /**
    * What follows may be dropped by `dropRow`, and should be of at most `bytesMax` bytes: when the buffer must grow for more,
-   * `longRow` is thrown. Costs nothing per byte. Ends with `endRow` or `dropRow`.
+   * `longRow` is thrown, and for a record of thousands of properties. Costs nothing per byte. Ends with `endRow` or `dropRow`.
    */
   beginRow(bytesMax: number): void {
     this.#rowStart = this.#length;
@@ -230,6 +230,8 @@ export class JsonWriter {
 
   /** A whole record row in the layout of http-api.md 5.3. */
   record(record: StoredRecord): void {
+    const isInRow = this.#rowEnd !== Number.POSITIVE_INFINITY;
+    if (isInRow && record.manyRead?.() !== undefined) throw longRow;
     this.openRecord(record);
     this.#properties(record, true);
     this.byte(125);
