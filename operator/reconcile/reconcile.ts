@@ -1,6 +1,6 @@
 import { conditionOf, mergeConditions } from '../api/conditions.ts';
 import { parseSpec } from '../api/cluster.ts';
-import type { ClusterStatus } from '../api/cluster-status.ts';
+import type { ClusterStatus, Condition } from '../api/cluster-status.ts';
 import { isGroupAction, targetOf } from '../api/decision.ts';
 import type { Action, Decision, GroupAction, StallReason } from '../api/decision.ts';
 import { annotationKeys, finalizerName } from '../api/names.ts';
@@ -251,15 +251,21 @@ function noteLead(
     note(draft, 'QuorumRestored', `${leader ?? 'a leader'} leads and a majority follows it`);
 }
 
-/** An event for each new thing that needs a person, and for its end. */
+/** An event for each new thing that needs a person, and for its end, also when another one follows. */
 function noteStalls(draft: Draft, before: ClusterStatus, after: ClusterStatus): void {
   const was = conditionOf(before.conditions, 'Stalled');
   const is = conditionOf(after.conditions, 'Stalled');
-  if (is !== undefined && is.reason !== was?.reason)
-    note(draft, is.reason as StallReason, is.message, 'Warning');
-  if (was !== undefined && is === undefined)
-    note(draft, 'StallEnded', `no longer ${was.reason}: ${was.message}`);
+  if (was?.reason === is?.reason) return;
+  if (was !== undefined) note(draft, 'StallEnded', endOf(was));
+  if (is !== undefined) note(draft, is.reason as StallReason, is.message, 'Warning');
 }
+
+function endOf({ reason, message }: Condition): string {
+  return `no longer ${reason}: ${message}`;
+}
+
+const stallEnded = { type: 'Normal', reason: 'StallEnded' } as const;
+const invalidSpec = { type: 'Warning', reason: 'InvalidSpec' } as const;
 
 /** A spec that this version does not understand changes nothing that runs. */
 function refuse(seen: Observation, nowMs: number, problem: string): Decision {
@@ -277,7 +283,8 @@ function refuse(seen: Observation, nowMs: number, problem: string): Decision {
     previous.conditions ?? [],
     { now, generation },
   );
-  const wasKnown = conditionOf(previous.conditions, 'Stalled')?.message === problem;
+  const was = conditionOf(previous.conditions, 'Stalled');
+  const ended = was !== undefined && was.reason !== 'InvalidSpec' ? [was] : [];
   return {
     action: undefined,
     status: {
@@ -287,7 +294,10 @@ function refuse(seen: Observation, nowMs: number, problem: string): Decision {
       phase: 'Invalid',
       conditions: [...conditions, ...kept],
     },
-    events: wasKnown ? [] : [{ type: 'Warning', reason: 'InvalidSpec', note: problem }],
+    events: [
+      ...ended.map((stall) => ({ ...stallEnded, note: endOf(stall) })),
+      ...(was?.message === problem ? [] : [{ ...invalidSpec, note: problem }]),
+    ],
     outcome: [],
     againAfterMs: undefined,
   };

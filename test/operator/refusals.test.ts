@@ -108,6 +108,19 @@ test('each thing that stalls a Cluster is an event, and so is its end', async ()
   );
 });
 
+test('what stalls a Cluster has ended when something else takes its place', async () => {
+  const world = await readyWorld();
+  world.members.refusedValues.add('many');
+  await change(world, { settings: { [limit]: 'many' } });
+  assert.equal(world.condition('Stalled'), 'True InvalidSpec');
+  await change(world, { settings: { [limit]: '7' }, storage: { size: '1Gi' } });
+  assert.equal(world.condition('Stalled'), 'True StorageShrinkRefused');
+  assert.deepEqual(
+    reasonsOfEvents(world).filter((reason) => /Stall|Shrink|Invalid/.test(reason)),
+    ['InvalidSpec', 'StallEnded', 'StorageShrinkRefused'],
+  );
+});
+
 test('what is not there yet is not called ready', async () => {
   const world = new SimulatedWorld();
   world.create('orders');
