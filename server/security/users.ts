@@ -116,12 +116,15 @@ export class Users {
     this.#publish = publish;
   }
 
-  /** All users, for the first entry of a cluster. */
+  /** All users, by name: for the first entry of a cluster, and to compare what two servers know. */
   get text(): string {
-    return formatUsers(this.#users.values());
+    return formatUsers(byName(this.#users).values());
   }
 
-  /** A change that the cluster has decided. */
+  /**
+   * A change that the cluster has decided. The file may be ahead of it after a restart, so its order comes from the names and not
+   * from which changes were taken, and how often.
+   */
   async take(operation: Exclude<SecurityOperation, { op: 'groups' }>): Promise<void> {
     const before = this.#users;
     let next = new Map(before);
@@ -131,6 +134,7 @@ export class Users {
       if (operation.op === 'users') next = new Map();
       for (const user of users) next.set(user.name, this.#takeOver(user));
     }
+    next = byName(next);
     await this.#store(next);
     for (const [name, user] of before)
       if (next.get(name)?.generation !== user.generation) this.#revoke(name);
@@ -321,4 +325,8 @@ export class Users {
     const where = lines.slice(0, 10).join(', ');
     this.#options.audit.report('CRITICAL', `${this.#file.path}: no user in line ${where}; skipped`);
   }
+}
+
+function byName(users: ReadonlyMap<string, User>): Map<string, User> {
+  return new Map([...users].sort(([one], [other]) => (one < other ? -1 : 1)));
 }

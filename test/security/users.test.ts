@@ -17,6 +17,7 @@ import {
   parsePasswordRecord,
   verifyPassword,
 } from '#security/password-record.ts';
+import type { SecurityOperation } from '#security/security-operation.ts';
 import { ensureRoot } from '#security/first-start.ts';
 import { Settings } from '#config/effective-settings.ts';
 import {
@@ -248,4 +249,32 @@ test('a users file that becomes unreadable leaves the users as they were, and is
   writeFileSync(path, text);
   await users.poll();
   assert.match(audit.lines.at(-1) ?? '', /changed on disk and taken over/);
+});
+
+test('changes of a cluster that are taken once more, over a file that is ahead, leave the same text', async (context) => {
+  const source = await usersWithRoot(context);
+  const password = 'pass-word-1';
+  for (const name of ['lou', 'jay', 'kim'])
+    await source.users.create(name, { password, databases: none });
+  const put = (name: string): SecurityOperation => {
+    const line = source.users.text.split('\n').find((one) => one.includes(`"name":"${name}"`));
+    return { op: 'put-user', line: line ?? '' };
+  };
+  const changes = [
+    put('lou'),
+    { op: 'drop-user', name: 'lou' } as const,
+    put('lou'),
+    put('jay'),
+    put('kim'),
+  ];
+  const { users } = await usersWithRoot(context);
+  const take = async (operations: readonly SecurityOperation[]) => {
+    for (const operation of operations) if (operation.op !== 'groups') await users.take(operation);
+  };
+  await take(changes);
+  const told = () => [users.text, ...users.list().map(({ name }) => name)];
+  const before = told();
+  assert.equal(before.length, 5);
+  await take(changes.slice(1));
+  assert.deepEqual(told(), before);
 });
