@@ -36,6 +36,55 @@ export async function generateLoad(options: LoadOptions): Promise<LoadResult> {
   };
 }
 
+/** One connection that asks one thing after the other, and costs its process little beside what is measured. */
+export class RawConnection {
+  readonly #socket: Socket;
+
+  constructor(port: number) {
+    this.#socket = connect(port, '127.0.0.1');
+    this.#socket.setNoDelay(true);
+  }
+
+  /**
+   * @returns the milliseconds until the answer was here, and its body
+   * @throws Error for a status other than `expected`
+   */
+  async ask(
+    request: Buffer,
+    expected = 200,
+  ): Promise<{ readonly ms: number; readonly body: string }> {
+    const start = performance.now();
+    this.#socket.write(request);
+    const answer = await oneResponse(this.#socket);
+    const ms = performance.now() - start;
+    const text = answer.toString('utf8');
+    if (!text.startsWith(`HTTP/1.1 ${expected}`)) throw new Error(text);
+    return { ms, body: text.slice(text.indexOf('\r\n\r\n') + 4) };
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}
+
+function oneResponse(socket: Socket): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let data: Buffer = Buffer.alloc(0);
+    const end = (how: () => void) => {
+      socket.off('data', more).off('error', fail).off('close', closed);
+      how();
+    };
+    const more = (chunk: Buffer) => {
+      data = data.length === 0 ? chunk : Buffer.concat([data, chunk]);
+      const length = responseLength(data);
+      if (length !== undefined && data.length >= length) end(() => resolve(data));
+    };
+    const fail = (error: Error) => end(() => reject(error));
+    const closed = () => fail(new Error('the connection was closed before the answer'));
+    socket.on('data', more).on('error', fail).on('close', closed);
+  });
+}
+
 /** A whole HTTP/1.1 request as bytes. */
 export function requestBytes(
   method: string,

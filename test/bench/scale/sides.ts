@@ -8,13 +8,20 @@ import {
   startServer,
 } from '../../support/server-process.ts';
 import { cpuSeconds } from '../child.ts';
+import { requestBytes } from '../http-load.ts';
 import type { Comparison } from '../measure.ts';
 import { PostgresServer } from '../postgres.ts';
 import type { SpineData } from '../spine/data.ts';
-import { uploadSpine } from '../spine/upload.ts';
+import { benchDatabase, uploadSpine } from '../spine/upload.ts';
 
 export const password = 'bench-password';
 export const authorization = `Basic ${Buffer.from(`root:${password}`).toString('base64')}`;
+
+/** One SQL statement by `/command` as the bytes of its request. */
+export function statementBytes(command: string, params: Readonly<Record<string, number>>): Buffer {
+  const body = JSON.stringify({ language: 'sql', command, params });
+  return requestBytes('POST', `/api/v1/command/${benchDatabase}`, { authorization }, body);
+}
 
 /** A server of ours and, where it is installed, PostgreSQL; each with the same persons and edges. */
 export interface Sides {
