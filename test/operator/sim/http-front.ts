@@ -8,8 +8,8 @@ import type { SimulatedWorld } from './simulated-world.ts';
 export interface HttpFront {
   readonly apiPort: number;
   readonly memberPort: number;
-  /** Told of each request to a member. */
-  onQuestion: (path: string) => void;
+  /** Told of each request to a member, and of its address. */
+  onQuestion: (path: string, host: string) => void;
   close(): void;
 }
 
@@ -19,13 +19,13 @@ export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
     answerApi(world, request, response).catch(() => response.destroy());
   });
   const members = createServer((request, response) => {
-    front.onQuestion(request.url ?? '');
+    front.onQuestion(request.url ?? '', request.socket.localAddress ?? '');
     answerMember(world, request, response).catch(() => response.destroy());
   });
   const front = {
     apiPort: 0,
     memberPort: 0,
-    onQuestion: (_path: string) => {},
+    onQuestion: (_path: string, _host: string) => {},
     close: () => {
       for (const server of [api, members]) {
         server.closeAllConnections();

@@ -6,7 +6,9 @@ import type {
   HttpStream,
   Transport,
 } from '../../../operator/kubernetes/port.ts';
-import { resourceKinds } from '../../../operator/kubernetes/resource-kinds.ts';
+import { resourceKindOf, resourceKinds } from '../../../operator/kubernetes/resource-kinds.ts';
+import { labelKeys } from '../../../operator/api/names.ts';
+import { ObjectStore } from './object-store.ts';
 import { fieldsOf, pick } from './managed-fields.ts';
 import { applyFields, mergePatch } from './server-side-apply.ts';
 
@@ -62,17 +64,20 @@ interface Target {
   readonly name: string | undefined;
   readonly subresource: string | undefined;
   readonly query: URLSearchParams;
+  /** That an object must carry, with this value or with any. */
+  readonly labels: ReadonlyMap<string, string | undefined>;
 }
 
 export class SimulatedApi implements Transport {
-  readonly #objects = new Map<string, StoredObject>();
-  /** The same by kind: a thousand Clusters are 17,000 objects. */
-  readonly #byKind = new Map<string, Map<string, StoredObject>>();
+  readonly #objects = new ObjectStore();
+  /** What further pages of lists hold, by token: as it was when the list began. */
+  readonly #pages = new Map<string, { readonly version: number; readonly rest: StoredObject[] }>();
   readonly #applied = new Map<string, unknown>();
   readonly #subscribers = new Set<Subscriber>();
   #history: Change[] = [];
   #version = 100;
   #uids = 0;
+  #tokens = 0;
   /** Writes that changed something; reads and no-ops do not count. */
   effectiveWrites = 0;
   requests: string[] = [];
@@ -113,9 +118,10 @@ export class SimulatedApi implements Transport {
     for (const subscriber of [...this.#subscribers]) subscriber.end(error);
   }
 
-  /** Forgets what happened so far: watches that begin before now are answered 410. */
+  /** Forgets what happened so far: watches that begin before now are answered 410, and so are further pages of lists. */
   compact(): void {
     this.#history = [];
+    this.#pages.clear();
     this.#version++;
   }
 
@@ -124,7 +130,7 @@ export class SimulatedApi implements Transport {
   }
 
   all(kind: string): StoredObject[] {
-    return [...(this.#byKind.get(kind)?.values() ?? [])];
+    return this.#objects.ofKind(kind);
   }
 
   find(
@@ -170,8 +176,7 @@ export class SimulatedApi implements Transport {
     const key = keyOf(pluralOf(object.kind), namespace, name);
     const present = this.#objects.get(key);
     if (present === undefined) return;
-    this.#objects.delete(key);
-    this.#byKind.get(present.kind)?.delete(key);
+    this.#objects.remove(key);
     this.#applied.delete(key);
     this.effectiveWrites++;
     this.#publish('DELETED', {
@@ -216,12 +221,26 @@ export class SimulatedApi implements Transport {
   }
 
   #list(target: Target, { accept }: HttpRequest): HttpAnswer {
-    const items: StoredObject[] = [];
-    for (const [kind, objects] of this.#byKind)
-      if (pluralOf(kind) === target.plural)
-        for (const object of objects.values()) if (isSelected(object, target)) items.push(object);
-    const metadata = { resourceVersion: String(this.#version) };
-    return json(200, { metadata, items: items.map((item) => asAccepted(item, accept)) });
+    const token = target.query.get('continue');
+    const kept = token === null ? undefined : this.#pages.get(token);
+    if (token !== null && kept === undefined) return failure(410, 'Expired', 'the list is too old');
+    if (token !== null) this.#pages.delete(token);
+    const { version, rest } = kept ?? { version: this.#version, rest: this.#selected(target) };
+    const limit = Number(target.query.get('limit') ?? rest.length);
+    const items = rest.slice(0, limit).map((item) => asAccepted(item, accept));
+    const next = rest.length > limit ? `page-${++this.#tokens}` : undefined;
+    if (next !== undefined) this.#pages.set(next, { version, rest: rest.slice(limit) });
+    const metadata = { resourceVersion: String(version), ...(next && { continue: next }) };
+    return json(200, { metadata, items });
+  }
+
+  /** Those of one Cluster are not looked for among those of all. */
+  #selected(target: Target): StoredObject[] {
+    const kind = plurals.get(target.plural)?.kind ?? '';
+    const cluster = target.labels.get(labelKeys.cluster);
+    const objects =
+      cluster === undefined ? this.#objects.ofKind(kind) : this.#objects.ofCluster(kind, cluster);
+    return objects.filter((object) => isSelected(object, target));
   }
 
   #create(target: Target, body: StoredObject): HttpAnswer {
@@ -282,7 +301,7 @@ export class SimulatedApi implements Transport {
   }
 
   #orphan(owner: StoredObject): void {
-    for (const object of [...this.#objects.values()]) {
+    for (const object of this.#objects.all()) {
       const owners = object.metadata.ownerReferences ?? [];
       const kept = owners.filter(({ uid }) => uid !== owner.metadata.uid);
       const { name, namespace } = object.metadata;
@@ -313,9 +332,7 @@ export class SimulatedApi implements Transport {
       },
     };
     this.effectiveWrites++;
-    this.#objects.set(key, stored);
-    const ofKind = this.#byKind.get(stored.kind) ?? new Map<string, StoredObject>();
-    this.#byKind.set(stored.kind, ofKind.set(key, stored));
+    this.#objects.put(key, stored);
     const isGone =
       stored.metadata.deletionTimestamp !== undefined &&
       stored.kind !== 'Pod' &&
@@ -459,20 +476,29 @@ function targetOf(path: string): Target {
     name: name === undefined ? undefined : decodeURIComponent(name),
     subresource,
     query: url.searchParams,
+    labels: labelsOf(url.searchParams.get('labelSelector')),
   };
 }
 
-function isSelected(object: StoredObject, { namespace, query }: Target): boolean {
+function labelsOf(selector: string | null): ReadonlyMap<string, string | undefined> {
+  const parts = selector === null ? [] : selector.split(',');
+  return new Map(
+    parts.map((part) => {
+      const [key = '', value] = part.split('=');
+      return [key, value];
+    }),
+  );
+}
+
+function isSelected(object: StoredObject, { namespace, query, labels }: Target): boolean {
   if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
   const field = query.get('fieldSelector');
   if (field !== null && field !== `metadata.name=${object.metadata.name}`) return false;
-  const label = query.get('labelSelector');
-  if (label === null) return true;
-  return label.split(',').every((part) => {
-    const [key = '', value] = part.split('=');
+  for (const [key, value] of labels) {
     const present = object.metadata.labels?.[key];
-    return value === undefined ? present !== undefined : present === value;
-  });
+    if (value === undefined ? present === undefined : present !== value) return false;
+  }
+  return true;
 }
 
 function keyOf(plural: string, namespace: string | undefined, name: string): string {
@@ -480,6 +506,5 @@ function keyOf(plural: string, namespace: string | undefined, name: string): str
 }
 
 function pluralOf(kind: string): string {
-  for (const [plural, entry] of plurals) if (entry.kind === kind) return plural;
-  throw new Error(`the simulation has no kind ${kind}`);
+  return resourceKindOf(kind).plural;
 }
