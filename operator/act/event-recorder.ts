@@ -14,6 +14,7 @@ const knownMax = 1000;
 const lateMax = 100;
 /** Answers that may be another one the next time; 0: there was none. */
 const passingCodes = new Set([0, 408, 409, 429, 500, 502, 503, 504]);
+const stalls: ReadonlySet<EventReason> = new Set(stallReasons);
 /** What needs a person, and its end: never left out. */
 const urgentReasons: ReadonlySet<EventReason> = new Set<EventReason>([
   ...stallReasons,
@@ -51,6 +52,8 @@ export class EventRecorder {
   readonly #known = new Map<string, Known>();
   /** Events of an object that may still be told, as of a moment; warnings have a number of their own. */
   readonly #budgets = new Map<string, { atMs: number; rest: number }>();
+  /** When what needs a person was last told of an object: other words for it within five minutes are not urgent. */
+  readonly #stalls = new Map<string, number>();
   readonly #late: Late[] = [];
 
   constructor(options: {
@@ -104,9 +107,16 @@ export class EventRecorder {
       await this.#repeat(object, known, now);
       return;
     }
-    const isUrgent = urgentReasons.has(event.reason);
     const budget = `${object.metadata.uid ?? ''} ${event.type}`;
-    if (isUrgent || this.#isAffordable(budget, now)) await this.#create(object, event, key, now);
+    if (this.#isUrgent(object, event, now) || this.#isAffordable(budget, now))
+      await this.#create(object, event, key, now);
+  }
+
+  /** The scheduler has ever other words for one cause. */
+  #isUrgent({ metadata }: KubernetesObject, { reason }: EventNote, now: number): boolean {
+    if (!stalls.has(reason)) return urgentReasons.has(reason);
+    const toldMs = this.#stalls.get(`${metadata.uid ?? ''} ${reason}`) ?? Number.NEGATIVE_INFINITY;
+    return now - toldMs >= repeatMs;
   }
 
   /** A burst, which fills again by one in five minutes. */
@@ -143,6 +153,9 @@ export class EventRecorder {
     } as KubernetesObject);
     this.#known.set(key, { name: eventName, atMs: now, count: 1 });
     dropOldest(this.#known);
+    if (!stalls.has(event.reason)) return;
+    this.#stalls.set(`${uid ?? ''} ${event.reason}`, now);
+    dropOldest(this.#stalls);
   }
 
   async #repeat(object: KubernetesObject, known: Known, now: number): Promise<void> {

@@ -1,8 +1,8 @@
 import { conditionOf, mergeConditions } from '../api/conditions.ts';
 import { parseSpec } from '../api/cluster.ts';
-import type { ClusterStatus, Condition } from '../api/cluster-status.ts';
+import type { ClusterStatus } from '../api/cluster-status.ts';
 import { isGroupAction, targetOf } from '../api/decision.ts';
-import type { Action, Decision, GroupAction, StallReason } from '../api/decision.ts';
+import type { Action, Decision, EventNote, GroupAction, StallReason } from '../api/decision.ts';
 import { annotationKeys, finalizerName } from '../api/names.ts';
 import type { Observation } from '../api/observation.ts';
 import { noteBackups } from './backup-status.ts';
@@ -222,7 +222,7 @@ function noteTransitions(pass: Pass, draft: Draft, status: ClusterStatus): void 
   const { identity } = pass.seen.operator;
   if (before.operator !== undefined && before.operator !== identity)
     note(draft, 'OperatorChanged', `${identity} takes over from ${before.operator}`, 'Warning');
-  noteStalls(draft, before, status);
+  draft.events.push(...stallEvents(before, status));
   noteLead(pass, draft, status);
   const wasReady = conditionOf(before.conditions, 'Ready')?.status === 'True';
   const ready = conditionOf(status.conditions, 'Ready');
@@ -251,21 +251,21 @@ function noteLead(
     note(draft, 'QuorumRestored', `${leader ?? 'a leader'} leads and a majority follows it`);
 }
 
-/** An event for each new thing that needs a person, and for its end, also when another one follows. */
-function noteStalls(draft: Draft, before: ClusterStatus, after: ClusterStatus): void {
+/** An event for each new thing that needs a person, also for another one of the same kind; and one for the end of a kind. */
+function stallEvents(before: ClusterStatus, after: ClusterStatus): readonly EventNote[] {
   const was = conditionOf(before.conditions, 'Stalled');
   const is = conditionOf(after.conditions, 'Stalled');
-  if (was?.reason === is?.reason) return;
-  if (was !== undefined) note(draft, 'StallEnded', endOf(was));
-  if (is !== undefined) note(draft, is.reason as StallReason, is.message, 'Warning');
+  const found: EventNote[] = [];
+  if (was !== undefined && was.reason !== is?.reason)
+    found.push({
+      type: 'Normal',
+      reason: 'StallEnded',
+      note: `no longer ${was.reason}: ${was.message}`,
+    });
+  if (is !== undefined && (is.reason !== was?.reason || is.message !== was.message))
+    found.push({ type: 'Warning', reason: is.reason as StallReason, note: is.message });
+  return found;
 }
-
-function endOf({ reason, message }: Condition): string {
-  return `no longer ${reason}: ${message}`;
-}
-
-const stallEnded = { type: 'Normal', reason: 'StallEnded' } as const;
-const invalidSpec = { type: 'Warning', reason: 'InvalidSpec' } as const;
 
 /** A spec that this version does not understand changes nothing that runs. */
 function refuse(seen: Observation, nowMs: number, problem: string): Decision {
@@ -283,21 +283,17 @@ function refuse(seen: Observation, nowMs: number, problem: string): Decision {
     previous.conditions ?? [],
     { now, generation },
   );
-  const was = conditionOf(previous.conditions, 'Stalled');
-  const ended = was !== undefined && was.reason !== 'InvalidSpec' ? [was] : [];
+  const status = {
+    ...previous,
+    observedGeneration: generation,
+    operator: seen.operator.identity,
+    phase: 'Invalid',
+    conditions: [...conditions, ...kept],
+  };
   return {
     action: undefined,
-    status: {
-      ...previous,
-      observedGeneration: generation,
-      operator: seen.operator.identity,
-      phase: 'Invalid',
-      conditions: [...conditions, ...kept],
-    },
-    events: [
-      ...ended.map((stall) => ({ ...stallEnded, note: endOf(stall) })),
-      ...(was?.message === problem ? [] : [{ ...invalidSpec, note: problem }]),
-    ],
+    status,
+    events: stallEvents(previous, status),
     outcome: [],
     againAfterMs: undefined,
   };

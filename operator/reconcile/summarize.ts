@@ -1,6 +1,7 @@
 import { conditionOf, mergeConditions } from '../api/conditions.ts';
 import type { WantedCondition } from '../api/conditions.ts';
 import type { ClusterStatus, MemberStatus } from '../api/cluster-status.ts';
+import type { StallReason } from '../api/decision.ts';
 import { annotationKeys } from '../api/names.ts';
 import type { ObservedMember } from '../api/observation.ts';
 import { lastBackupCondition } from './backup-status.ts';
@@ -13,8 +14,8 @@ import { hasPods } from './pass.ts';
 import type { Draft, Pass, Trouble } from './pass.ts';
 import { topologyCondition } from './topology.ts';
 import { hasCertificates, servedSecret } from '../resources/certificates.ts';
-import { wantedMonitors } from '../resources/monitors.ts';
 import { incarnationOf, podProblem } from '../resources/pod-state.ts';
+import { warningsOf } from './spec-warnings.ts';
 import { isUnsupported } from './steps/apply-settings.ts';
 import { factsOf } from './steps/recover-quorum.ts';
 
@@ -34,9 +35,10 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
   const version = versionOf(pass);
   const phase = phaseOf(pass, draft, mode);
   const count = countMembers(pass);
+  // While paused nothing is done about a newer spec, so it does not count as seen.
+  const observedGeneration = mode.isPaused ? (previous.observedGeneration ?? 0) : generation;
   return pruned({
-    // While paused nothing is done about a newer spec, so it does not count as seen.
-    observedGeneration: mode.isPaused ? (previous.observedGeneration ?? 0) : generation,
+    observedGeneration,
     operator: seen.operator.identity,
     phase,
     ...count,
@@ -71,7 +73,7 @@ export function summarize(pass: Pass, draft: Draft, mode: Mode): ClusterStatus {
     },
     conditions: mergeConditions(conditionsOf(pass, draft, mode, phase), previous.conditions ?? [], {
       now: iso(pass),
-      generation,
+      generation: observedGeneration,
     }),
   });
 }
@@ -297,7 +299,7 @@ function conditionsOf(
 ): readonly WantedCondition[] {
   const { spec } = pass;
   const isHibernated = spec.hibernate && !hasPods(pass);
-  const stalled = draft.stalled ?? upgradeTrouble(pass, draft);
+  const stalled = draft.stalled ?? upgradeTrouble(pass, draft) ?? stalledBefore(pass, mode);
   const progress = stalled === undefined ? progressOf(pass, draft, mode) : undefined;
   const found: WantedCondition[] = [
     readyCondition(pass, { stalled, progress, isHibernated, mode }),
@@ -404,6 +406,21 @@ function untruth(type: string, reason: string, message: string): WantedCondition
   return { type, status: 'False', reason, message };
 }
 
+/** While paused nobody looks whether it has ended. */
+function stalledBefore({ previous }: Pass, { isPaused }: Mode): Draft['stalled'] {
+  const before = isPaused ? conditionOf(previous.conditions, 'Stalled') : undefined;
+  return before && { reason: before.reason as StallReason, message: before.message };
+}
+
+/** What members that are up again end, also while nothing else is looked at. */
+const healthReasons: ReadonlySet<string> = new Set(['MemberUnhealthy', 'NoLeader', 'NoQuorum']);
+
+/** What was on its way to the spec when a pause began: members that are ready are no sign that it has arrived. */
+function unreachedBefore({ previous }: Pass): WantedCondition | undefined {
+  const ready = conditionOf(previous.conditions, 'Ready');
+  return ready?.status === 'False' && !healthReasons.has(ready.reason) ? ready : undefined;
+}
+
 function upgradeTrouble(pass: Pass, draft: Draft): Draft['stalled'] {
   const { failedImage } = draft;
   if (failedImage === undefined) return undefined;
@@ -447,6 +464,8 @@ function readyCondition(
   if (mode.isDeleting) return no('Deleting', 'the Cluster is being deleted');
   if (stalled !== undefined) return no(stalled.reason, stalled.message);
   if (progress !== undefined) return no(progress.reason, progress.message);
+  const unreached = mode.isPaused ? unreachedBefore(pass) : undefined;
+  if (unreached !== undefined) return unreached;
   if (isHibernated) return truth('Ready', 'Hibernated', 'no pods, as spec.hibernate asks');
   if (isWhole(pass))
     return truth(
@@ -530,54 +549,6 @@ function backupCondition(draft: Draft): WantedCondition {
   return hash === undefined
     ? untruth('BackupConfigured', 'Pending', 'the member has not taken over spec.backup yet')
     : truth('BackupConfigured', 'Configured', 'the member runs the schedules of spec.backup');
-}
-
-/** The server asks for a user by default, and monitors carry none. */
-const scrapeUserKey = 'service.prometheus.requireAuthentication';
-
-function warningsOf(pass: Pass, draft: Draft): Draft['warnings'] {
-  const { spec } = pass;
-  const found = [...draft.warnings];
-  if (isUnsupported(draft.applied.mcpHash))
-    found.push({
-      reason: 'McpUnsupported',
-      message: 'spec.mcp has no effect: the image has no tool server',
-    });
-  const warn = (reason: string, message: string) => found.push({ reason, message });
-  membershipWarnings(spec, warn);
-  if (spec.resources?.limits?.['memory'] === undefined)
-    warn('NoMemoryLimit', 'spec.resources.limits.memory is not set: the heap cannot follow it');
-  if (spec.resources?.limits?.['cpu'] !== undefined)
-    warn('CpuLimitSet', 'spec.resources.limits.cpu throttles the event loop');
-  const lacking = wantedMonitors(spec).filter((kind) => !pass.seen.monitorKinds.has(kind));
-  if (lacking.length > 0)
-    warn(
-      'NoMonitoringKinds',
-      `spec.monitoring: this Kubernetes has no ${lacking.join(', ')}, or the operator may not make it`,
-    );
-  const scrapes = wantedMonitors(spec).some((kind) => kind !== 'PrometheusRule');
-  const needsUser = spec.settings?.[scrapeUserKey] !== 'false';
-  if (scrapes && (needsUser || spec.plugins.prometheus?.enabled !== true))
-    warn(
-      'MetricsNotServed',
-      `spec.monitoring: set spec.plugins.prometheus.enabled, and ${scrapeUserKey} to false in spec.settings, or scrapes are refused`,
-    );
-  if (/:latest$/.test(pass.image) || !/[:@][^/]+$/.test(pass.image))
-    warn('TagLatest', `image ${pass.image} names no fixed version`);
-  return found;
-}
-
-function membershipWarnings(
-  { replicas, antiAffinity, affinity }: Pass['spec'],
-  warn: (reason: string, message: string) => void,
-): void {
-  if (replicas === 2)
-    warn('TwoVoters', 'spec.replicas: two voters stop as soon as one of them is away');
-  else if (replicas % 2 === 0)
-    warn('EvenReplicas', `spec.replicas: ${replicas} voters outlive no more than ${replicas - 1}`);
-  const spreads = affinity === undefined ? antiAffinity !== 'None' : 'podAntiAffinity' in affinity;
-  if (replicas > 1 && !spreads)
-    warn('NoAntiAffinity', 'nothing keeps members apart: one node may hold several of them');
 }
 
 /** Without fields that are undefined, so that the status equals what the API server gives back. */

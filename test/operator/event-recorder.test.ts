@@ -74,6 +74,19 @@ test('what stalls a Cluster, and its end, is told after any burst', async () => 
   assert.deepEqual(told.slice(25), stalled);
 });
 
+test('of one thing that stalls a Cluster in ever other words a burst is told', async () => {
+  const { told, runtime, recorder } = bench();
+  const other = (at: number) =>
+    recorder.record(objectOf('a'), noted(`${at} nodes`, 'Unschedulable'));
+  for (let at = 0; at < 40; at++) await other(at);
+  // The first is always told.
+  assert.equal(told.length, 26);
+  await recorder.record(objectOf('a'), noted('x', 'SecretMissing'));
+  runtime.skip(301_000);
+  await other(40);
+  assert.deepEqual(told.slice(26), ['x', '40 nodes']);
+});
+
 test('an event that could not be recorded is told with the next chance, in order and once', async () => {
   const { told, faults, recorder } = bench();
   const down = () =>

@@ -326,24 +326,6 @@ test('hibernate ends the pod and keeps the data; resume brings both back', async
   assert.equal(world.api.find('PersistentVolumeClaim', 'data-orders-0')?.metadata.uid, claim);
 });
 
-test('a paused Cluster is reported on and not changed', async () => {
-  const world = await readyWorld();
-  world.api.change('Cluster', 'orders', {
-    metadata: { annotations: { 'polyad.io/reconcile': 'paused' } },
-    spec: { image: 'polyad:26.10.2' },
-  });
-  const pod = podUid(world);
-  for (let turn = 0; turn < 10; turn++) await world.turn();
-  assert.equal(world.condition('Paused'), 'True Paused');
-  assert.equal(world.cluster().status?.phase, 'Paused');
-  assert.equal(podUid(world), pod);
-  world.api.change('Cluster', 'orders', {
-    metadata: { annotations: { 'polyad.io/reconcile': null } },
-  });
-  await world.settle();
-  assert.notEqual(podUid(world), pod);
-});
-
 test('Retain: a Cluster made again under its name has the same data and password', async () => {
   const world = await readyWorld();
   const [password] = world.members.passwords();

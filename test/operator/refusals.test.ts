@@ -121,6 +121,17 @@ test('what stalls a Cluster has ended when something else takes its place', asyn
   );
 });
 
+test('another cause under the same reason is told too, and ends nothing', async () => {
+  const world = await readyWorld();
+  await change(world, { storage: { size: '1Gi' } });
+  await change(world, { storage: { size: '2Gi' } });
+  assert.match(stalledMessage(world), /2Gi/);
+  assert.deepEqual(
+    reasonsOfEvents(world).filter((reason) => /Stall|Shrink/.test(reason)),
+    ['StorageShrinkRefused', 'StorageShrinkRefused'],
+  );
+});
+
 test('what is not there yet is not called ready', async () => {
   const world = new SimulatedWorld();
   world.create('orders');
