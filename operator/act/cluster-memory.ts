@@ -25,6 +25,8 @@ export class ClusterMemory {
   readonly #rejections = new Map<string, Rejection>();
   readonly #done = new Set<string>();
   readonly #running = new Set<string>();
+  /** Id of an operation that stalled while it was under way: what becomes of it is told by that. */
+  stalledOperation: string | undefined;
   #hasActed = false;
   #yieldsUntilMs: number | undefined;
 

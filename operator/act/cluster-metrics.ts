@@ -1,5 +1,5 @@
 import type { ClusterObject } from '../api/cluster.ts';
-import type { ClusterStatus } from '../api/cluster-status.ts';
+import type { ClusterStatus, Operation } from '../api/cluster-status.ts';
 import { conditionOf } from '../api/conditions.ts';
 import type { Metrics } from '../kubernetes/metrics.ts';
 import { parseQuantity } from '../resources/quantity.ts';
@@ -50,13 +50,17 @@ export function isReported(metrics: Metrics, { metadata }: ClusterObject): boole
   return metrics.has('polyad_cluster_ready', { namespace, name });
 }
 
-/** Tells what one look found. @param nowMs milliseconds since 1970 */
-export function reportCluster(
-  metrics: Metrics,
-  cluster: ClusterObject,
-  status: ClusterStatus,
-  nowMs: number,
-): void {
+export interface Found {
+  readonly status: ClusterStatus;
+  /** Id of an operation that stalled while it was under way. */
+  readonly stalledOperation: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** Tells what one look found. */
+export function reportCluster(metrics: Metrics, cluster: ClusterObject, found: Found): void {
+  const { status } = found;
   const { namespace = '', name } = cluster.metadata;
   const labels = { namespace, name };
   for (const [gauge, help, read] of gauges) metrics.set(gauge, help, labels, read(status));
@@ -64,7 +68,7 @@ export function reportCluster(
   const before = cluster.status ?? {};
   const hasChanged = before.term !== undefined && (status.term ?? 0) > before.term;
   metrics.add(leaderChanges, 'Times that another led', labels, hasChanged ? 1 : 0);
-  reportEnd(metrics, labels, { before, status, nowMs });
+  reportEnd(metrics, labels, before, found);
 }
 
 function reportContents(
@@ -114,23 +118,37 @@ function countedBy(words: readonly (string | undefined)[]): ReadonlyMap<string, 
 }
 
 /** An operation that was under way and is so no more. */
-function reportEnd(
-  metrics: Metrics,
-  labels: Labels,
-  given: {
-    readonly before: ClusterStatus;
-    readonly status: ClusterStatus;
-    readonly nowMs: number;
-  },
-): void {
-  const { operation } = given.before;
-  if (operation === undefined || given.status.operation?.id === operation.id) return;
-  const hasFailed =
-    given.status.failedImage !== undefined && given.before.failedImage === undefined;
-  const seconds = (given.nowMs - Date.parse(operation.startedAt)) / 1000;
+function reportEnd(metrics: Metrics, labels: Labels, before: ClusterStatus, found: Found): void {
+  const { operation } = before;
+  if (operation === undefined || isSame(operation, found.status.operation)) return;
+  const seconds = (found.nowMs - Date.parse(operation.startedAt)) / 1000;
   if (!(seconds >= 0)) return;
-  const end = { ...labels, type: operation.type, result: hasFailed ? 'failed' : 'success' };
+  const end = { ...labels, type: operation.type, result: resultOf(operation, before, found) };
   metrics.observeSeconds(durations, 'Time an operation took', end, seconds);
+}
+
+/** In another step, or for another generation. */
+function isSame({ id, type, startedAt }: Operation, now: Operation | undefined): boolean {
+  return now?.id === id || (now?.type === type && now.startedAt === startedAt);
+}
+
+/**
+ * What was not reached has failed when it was taken back, or had stalled until a person wished for something else; otherwise another
+ * wish has taken its place.
+ */
+function resultOf(
+  { id, type }: Operation,
+  before: ClusterStatus,
+  { status, stalledOperation }: Found,
+): 'success' | 'failed' | 'replaced' {
+  const isNew = (read: (status: ClusterStatus) => string | undefined) =>
+    read(status) !== undefined && read(status) !== read(before);
+  const isTakenBack =
+    isNew(({ failedImage }) => failedImage) || isNew(({ failedJoin }) => failedJoin?.token);
+  if (isTakenBack) return 'failed';
+  const isAwake = type === 'Hibernate' && status.phase !== 'Hibernated';
+  if (status.operation === undefined && !isAwake) return 'success';
+  return stalledOperation === id ? 'failed' : 'replaced';
 }
 
 /** Forgets a Cluster that is gone. */

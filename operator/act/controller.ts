@@ -77,7 +77,7 @@ export class Controller {
     if (seen === undefined) return stillAskingMs;
     const decision = reconcile(seen, runtime.clock.now());
     const isNews = canonical(cluster.status ?? {}) !== canonical(decision.status);
-    this.#report(cluster, decision, isNews);
+    this.#report(cluster, decision, { isNews, memory });
     if (this.#events.isBehind) await this.#events.catchUp();
     await this.#tell(cluster, decision.events);
     // First what is going on, then the step itself: another instance must find the record of what was begun.
@@ -203,10 +203,17 @@ export class Controller {
     });
   }
 
-  #report(cluster: ClusterObject, { action, status }: Decision, isNews: boolean): void {
+  #report(
+    cluster: ClusterObject,
+    { action, status }: Decision,
+    { isNews, memory }: { readonly isNews: boolean; readonly memory: ClusterMemory },
+  ): void {
     const { metrics, log, runtime } = this.#options;
+    const { stalledOperation } = memory;
     if (isNews || !isReported(metrics, cluster))
-      reportCluster(metrics, cluster, status, runtime.clock.now());
+      reportCluster(metrics, cluster, { status, stalledOperation, nowMs: runtime.clock.now() });
+    const isStalled = conditionOf(status.conditions, 'Stalled') !== undefined;
+    if (isStalled && status.operation !== undefined) memory.stalledOperation = status.operation.id;
     if (action === undefined) return;
     log.info(
       {

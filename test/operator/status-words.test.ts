@@ -61,13 +61,19 @@ test('members are counted by how far they are behind', () => {
       .render()
       .split('\n')
       .filter((line) => /^polyad_cluster_member_lag\{/.test(line));
-  reportCluster(metrics, cluster, { members }, nowMs);
+  const report = (shown: typeof members) =>
+    reportCluster(metrics, cluster, {
+      status: { members: shown },
+      stalledOperation: undefined,
+      nowMs,
+    });
+  report(members);
   const labels = 'namespace="shop",name="orders"';
   assert.deepEqual(lines(), [
     `polyad_cluster_member_lag{${labels},bucket="0"} 2`,
     `polyad_cluster_member_lag{${labels},bucket="<=100"} 1`,
   ]);
-  reportCluster(metrics, cluster, { members: members.slice(0, 1) }, nowMs);
+  report(members.slice(0, 1));
   assert.deepEqual(lines(), [`polyad_cluster_member_lag{${labels},bucket="0"} 1`]);
   forgetCluster(metrics, 'shop', 'orders');
   assert.deepEqual(lines(), []);

@@ -12,9 +12,10 @@ const pollMs = 1000;
  * Nobody leaves the group; how many pods there are follows from the pass.
  */
 export const hibernate: Step = (pass, draft) => {
-  const { spec, seen, group, podCount, nowMs } = pass;
+  const { spec, seen, group, podCount, nowMs, previous } = pass;
   if (!spec.hibernate || !hasPods(pass)) {
     if (spec.hibernate || draft.operation?.type === 'Hibernate') draft.operation = undefined;
+    if (!spec.hibernate && previous.phase === 'Hibernated') resume(pass, draft);
     return mark(pass);
   }
   const isWaiting = podCount > 0;
@@ -34,6 +35,18 @@ export const hibernate: Step = (pass, draft) => {
     );
   return mark(pass);
 };
+
+/** It ends when all members are ready. */
+function resume({ generation, nowMs }: Pass, draft: Draft): void {
+  draft.operation = {
+    id: contentHash(['resume', generation]),
+    type: 'Resume',
+    target: 'members',
+    step: 'Await',
+    generation,
+    startedAt: new Date(nowMs).toISOString(),
+  };
+}
 
 /** When the record is there, or gone: what the kubelet brings with the change of the pod is then the new one. */
 function mark({ spec, record, seen, nowMs }: Pass): StepEnd | undefined {

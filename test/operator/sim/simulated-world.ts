@@ -49,6 +49,8 @@ export class SimulatedWorld {
     this.runtime.clock.now(),
   );
   readonly calls: CallRecord[] = [];
+  /** Of the operator whose looks the test makes; a restart keeps them. */
+  readonly metrics = new Metrics();
   #controller: Controller;
   #kinds: KindController;
 
@@ -86,7 +88,8 @@ export class SimulatedWorld {
   }
 
   #makeController(identity: string = facts.identity): Controller {
-    return new Controller({ ...this.#parts(identity), metrics: new Metrics() });
+    const metrics = identity === facts.identity ? this.metrics : new Metrics();
+    return new Controller({ ...this.#parts(identity), metrics });
   }
 
   #makeKinds(identity: string = facts.identity): KindController {
