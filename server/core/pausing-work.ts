@@ -1,5 +1,6 @@
 import { DatabaseError } from './errors.ts';
 import type { Clock, Timers } from './runtime.ts';
+import { enterTurn, leaveTurn } from './turn-end.ts';
 
 /**
  * Work in steps. Each `yield` is a place to pause; with a wait, nothing can be done before it is over (asking earlier is harmless:
@@ -98,6 +99,7 @@ export function doneInPlace<T>(
 ): T {
   const outer = inPlace;
   inPlace ??= { what, stepsLeft: stepsInPlaceMax };
+  const outerTurn = enterTurn(undefined);
   let waitUntilMs: number | undefined;
   try {
     for (;;) {
@@ -111,6 +113,7 @@ export function doneInPlace<T>(
     }
   } finally {
     inPlace = outer;
+    leaveTurn(outerTurn);
     work.return(undefined as T);
   }
   throw new DatabaseError(

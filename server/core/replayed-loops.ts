@@ -1,5 +1,6 @@
 import { assert } from './assert.ts';
 import { type PausingWork, toEnd } from './pausing-work.ts';
+import { isTurnOver } from './turn-end.ts';
 
 /*
  * Recursion over something long, with pauses and without being written twice: `inStretches` ends it at a place to pause by an exception
@@ -15,6 +16,9 @@ const longMin = 64;
 const itemsPerStretchMax = 1_000;
 /** Before the first pause of a piece of work, twice as many before each that follows: code takes ten times as long while it is not compiled. */
 const itemsOfFirstStretch = 125;
+
+/** Items after which it is looked whether the turn is over. */
+const itemsPerLook = 16;
 
 /** What work in steps counts when it is over, though it may have been one step: nobody makes it of a few items. */
 const itemsOfSteps = 15;
@@ -37,7 +41,9 @@ class ReplayedLoops {
   readonly #counted: ReplayedCount | undefined;
   #next = 0;
   #itemsPerStretch = itemsOfFirstStretch;
-  #itemsLeft = itemsOfFirstStretch;
+  /** Before the next look at the turn, and after it. */
+  #itemsLeft = 0;
+  #itemsBehind = itemsOfFirstStretch;
 
   constructor(counted: ReplayedCount | undefined) {
     this.#counted = counted;
@@ -45,7 +51,7 @@ class ReplayedLoops {
 
   rewind(): void {
     this.#next = 0;
-    this.#itemsLeft = this.#itemsPerStretch;
+    this.#begin(this.#itemsPerStretch);
     if (this.#counted !== undefined) this.#counted.count = 0;
   }
 
@@ -75,7 +81,7 @@ class ReplayedLoops {
       this.#next = inside;
       if (counted !== undefined) loop.count = counted.count;
       this.#itemsLeft -= 1;
-      if (this.#itemsLeft <= 0) throw pause;
+      if (this.#itemsLeft <= 0) this.#look();
     }
     return made as R[];
   }
@@ -92,7 +98,7 @@ class ReplayedLoops {
       if (step.done !== true) throw pause;
       made.push(step.value);
       this.#itemsLeft -= itemsOfSteps;
-      if (this.#itemsLeft <= 0) throw pause;
+      if (this.#itemsLeft <= 0) this.#look();
     }
     return made[1] as T;
   }
@@ -114,9 +120,21 @@ class ReplayedLoops {
       this.#next = inside;
       if (counted !== undefined) loop.count = counted.count;
       this.#itemsLeft -= 1;
-      if (this.#itemsLeft <= 0) throw pause;
+      if (this.#itemsLeft <= 0) this.#look();
     }
     return state;
+  }
+
+  /** @throws the pause when the stretch is over, or the turn */
+  #look(): void {
+    const itemsOwed = -this.#itemsLeft;
+    if (itemsOwed >= this.#itemsBehind || isTurnOver()) throw pause;
+    this.#begin(this.#itemsBehind - itemsOwed);
+  }
+
+  #begin(items: number): void {
+    this.#itemsLeft = Math.min(items, itemsPerLook);
+    this.#itemsBehind = items - this.#itemsLeft;
   }
 
   #enter(length: number): Loop {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type PausingWork, toEnd } from '#core/pausing-work.ts';
+import { doneInPlace, type PausingWork, toEnd } from '#core/pausing-work.ts';
 import {
   filterLong,
   inStretches,
@@ -16,6 +16,7 @@ import {
   stepped,
   Stretches,
 } from '#core/replayed-loops.ts';
+import { isTurnOver, LookShare, withinTurn } from '#core/turn-end.ts';
 
 type Tree = number | readonly Tree[];
 
@@ -112,6 +113,53 @@ test('the first pauses of each piece of work come sooner', () => {
     assert.deepEqual(lengths, [125, 250, 500, 1_000, 1_000]);
   }
 });
+
+test('a turn that is over ends a stretch, and each stretch makes something', () => {
+  const items = Array.from({ length: 200 }, (_, at) => at);
+  let made = 0;
+  const work = inStretches(() =>
+    mapLong(items, (item) => {
+      made += 1;
+      return item;
+    }),
+  );
+  const lengths: number[] = [];
+  let step = withinTurn({ isOver: () => true }, () => work.next());
+  for (let before = 0; step.done !== true; before = lengths.reduce((sum, one) => sum + one, 0)) {
+    lengths.push(made - before);
+    step = withinTurn({ isOver: () => made > 100 }, () => work.next());
+  }
+  assert.deepEqual(lengths, [16, 96, 16, 16, 16, 16, 16]);
+  assert.deepEqual(step.value, items);
+});
+
+test('looks are counted between pauses, and a turn that is over ends them sooner', () => {
+  const looksBetween = (share: LookShare, isOver: () => boolean): number => {
+    let looks = 1;
+    while (!withinTurn({ isOver }, () => share.isSpent(1))) looks += 1;
+    return looks;
+  };
+  const share = new LookShare({ first: 100, most: 300 });
+  const lengths = [false, false, false, true, false].map((isOver) =>
+    looksBetween(share, () => isOver),
+  );
+  assert.deepEqual(lengths, [100, 200, 300, 64, 300]);
+  assert.equal(isTurnOver(), false);
+});
+
+test('what cannot pause counts its steps whatever the turn around it', () => {
+  const clock = { monotonicMs: () => 0 };
+  const seen = withinTurn({ isOver: () => true }, () => {
+    const inside = doneInPlace(lookAtTurn(), clock, 'a test');
+    return { inside, around: isTurnOver() };
+  });
+  assert.deepEqual(seen, { inside: false, around: true });
+});
+
+function* lookAtTurn(): PausingWork<boolean> {
+  yield;
+  return isTurnOver();
+}
 
 test('what is gone through again leaves room for something new', () => {
   const short = Array.from({ length: 60 }, (_, at) => at);

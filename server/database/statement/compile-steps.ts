@@ -1,5 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork } from '#core/pausing-work.ts';
+import { enterTurn, leaveTurn, type Turn, withinTurn } from '#core/turn-end.ts';
 
 /**
  * The way from a text to its operators, in steps between which others may run: each takes time in proportion to the text,
@@ -9,6 +10,7 @@ export type CompileSteps<T> = PausingWork<T>;
 
 /** All steps at once. @throws what they throw */
 export function completed<T>(steps: CompileSteps<T>): T {
+  const outer = enterTurn(undefined);
   try {
     for (;;) {
       const { done, value } = steps.next();
@@ -16,17 +18,25 @@ export function completed<T>(steps: CompileSteps<T>): T {
     }
   } catch (error) {
     throw refusalOfOverflow(error);
+  } finally {
+    leaveTurn(outer);
   }
 }
 
-/** Steps with a pause after each but the last. @throws what they and `pause` throw */
+/**
+ * Steps with a pause after each but the last.
+ * @param turn a step ends when it is over
+ * @throws what they and `pause` throw
+ */
 export async function completedWithPauses<T>(
   steps: CompileSteps<T>,
   pause: () => Promise<void>,
+  turn: Turn,
 ): Promise<T> {
+  const next = () => steps.next();
   try {
     for (;;) {
-      const { done, value } = steps.next();
+      const { done, value } = withinTurn(turn, next);
       if (done) return value;
       await pause();
     }

@@ -1,6 +1,7 @@
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Wait } from '#core/pausing-work.ts';
 import type { Cancel, PausingWorker, Timers } from '#core/runtime.ts';
+import { enterTurn, leaveTurn, type Turn } from '#core/turn-end.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { doneWork, unitsAtOnce } from '#query/evaluate/turns/done-work.ts';
@@ -14,6 +15,8 @@ import { pullsUnwatchedMin, type StatementContext } from './context.ts';
  * request on a new connection needs two or three turns, and `/health` is to answer within 20 ms.
  */
 const sliceMs = 2;
+/** A pull that does not end by itself is to pause then. */
+const pullMsMax = 4;
 export const rowsPerBatch = 1024;
 /** Text in one batch, in characters: wide rows make small batches. */
 const charactersPerBatch = 1024 * 1024;
@@ -63,7 +66,7 @@ export interface ExecutionWatch {
  *
  * Close it in any case; after an error it is closed already.
  */
-export class PlanExecution implements PausingWorker {
+export class PlanExecution implements PausingWorker, Turn {
   readonly #root: PhysicalOperator;
   readonly #context: StatementContext;
   readonly #slots: readonly Slot[];
@@ -161,6 +164,11 @@ export class PlanExecution implements PausingWorker {
     }
   }
 
+  /** Operators that make much ask now and then. */
+  isOver(): boolean {
+    return this.#context.runtime.clock.monotonicMs() - this.#sliceStartMs >= pullMsMax;
+  }
+
   close(): void {
     const wasOpen = this.#state === 'open';
     this.#state = 'ended';
@@ -185,10 +193,13 @@ export class PlanExecution implements PausingWorker {
     const values: Value[] = [];
     const { fill } = this.#root;
     this.#boundTurn();
+    const outer = enterTurn(this);
     try {
       return fill === undefined ? this.#pullRows(values) : this.#fillRows(fill, values);
     } catch (error) {
       return this.#rowsBefore(error, values);
+    } finally {
+      leaveTurn(outer);
     }
   }
 

@@ -10,6 +10,8 @@ import type { Compiled, StatementCompiler } from './compiler.ts';
 const longTextLength = 1024;
 /** Steps are made together up to this time. */
 const sliceMs = 2;
+/** One that takes longer is ended: most end by themselves, and what a step had begun is gone through again. */
+const stepMsMax = 4;
 
 export function isLongText(text: string): boolean {
   return text.length > longTextLength;
@@ -82,9 +84,11 @@ export async function completedInTurns<T>(
     startedMs = clock.monotonicMs();
     if (signal.aborted) throw new DatabaseError('Cancelled', 'the client has left');
   };
-  const made = await completedWithPauses(steps, async () => {
+  const turn = { isOver: () => clock.monotonicMs() - startedMs >= stepMsMax };
+  const pause = async (): Promise<void> => {
     if (clock.monotonicMs() - startedMs >= sliceMs) await giveTurn();
-  });
+  };
+  const made = await completedWithPauses(steps, pause, turn);
   if (isLong) await giveTurn();
   return made;
 }

@@ -7,6 +7,7 @@ import {
   stepsPerPause,
   tooLongInPlace,
 } from '#core/pausing-work.ts';
+import { enterTurn, leaveTurn } from '#core/turn-end.ts';
 import { isMap, type Value } from '#core/value/value.ts';
 import type { Slot } from '#query/algebra/expression.ts';
 import { END, type PhysicalOperator, ROW } from '#query/operators/operator.ts';
@@ -121,12 +122,14 @@ export class TextEvaluator {
       deadlineMs: Infinity,
       rowCap: undefined,
     });
+    const outer = enterTurn(undefined);
     try {
       root.open(context);
       return firstInPlace(text, root, context, compiled.outputSlots[0]);
     } catch (error) {
       throw refusalOfOverflow(error);
     } finally {
+      leaveTurn(outer);
       root.close();
       compiled.give(instance);
     }

@@ -1,11 +1,14 @@
 import type { PausingWork } from '#core/pausing-work.ts';
 import { stepped } from '#core/replayed-loops.ts';
+import { LookShare } from '#core/turn-end.ts';
 import type { Expression } from './expression.ts';
 import { operandsOf } from './walk.ts';
 
-/** Parts that are looked at without a pause, and between two pauses. */
+/** Parts that are looked at without a pause. */
 const partsAtOnce = 256;
-const partsPerStep = 1_000;
+/** Between two pauses. */
+const partsPerStep = { first: 1_000, most: 1_000 };
+const partsPerCount = 64;
 
 /**
  * What `result` gives after `look` has seen all parts of the expressions, parents first, left to right; plans of sub-plans are left to
@@ -20,8 +23,29 @@ export function lookedThrough<T>(
   const walk = new Walk(expressions);
   if (walk.goOn(partsAtOnce, look)) return result();
   return stepped(function* (): PausingWork<T> {
-    while (!walk.goOn(partsPerStep, look)) yield;
+    yield* goneThrough(walk, look);
     return result();
+  });
+}
+
+/**
+ * How many parts the expressions consist of, those of sub-plans left out, with the pauses of `lookedThrough`. Counting ends above
+ * `countMax`.
+ */
+export function partCountLookedThrough(
+  expressions: readonly Expression[],
+  countMax: number,
+): number {
+  let count = 0;
+  const walk = new Walk(expressions);
+  const look = (): void => {
+    count += 1;
+    if (count > countMax) walk.end();
+  };
+  if (walk.goOn(partsAtOnce, look)) return count;
+  return stepped(function* (): PausingWork<number> {
+    yield* goneThrough(walk, look);
+    return count;
   });
 }
 
@@ -64,8 +88,13 @@ function* searched(
     isFound = true;
     walk.end();
   };
-  while (!walk.goOn(partsPerStep, look)) yield;
+  yield* goneThrough(walk, look);
   return isFound;
+}
+
+function* goneThrough(walk: Walk, look: (part: Expression) => void): PausingWork<void> {
+  const share = new LookShare(partsPerStep);
+  while (!walk.goOn(partsPerCount, look)) if (share.isSpent(partsPerCount)) yield;
 }
 
 /** Goes through expressions without a list of all that is still to come. */

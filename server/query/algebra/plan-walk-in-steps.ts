@@ -1,13 +1,12 @@
 import type { PausingWork } from '#core/pausing-work.ts';
+import { LookShare } from '#core/turn-end.ts';
 import type { Expression } from './expression.ts';
 import { expressionsOf, inputsOf, type PlanVisitor, visitExpression } from './plan-walk.ts';
 import type { LogicalPlan } from './plan.ts';
 import { operandsOf, partCountOf, pushReversed } from './walk.ts';
 
 /** Nodes, and operands of long expressions, between two pauses of `walkPlanInSteps`: of code that is compiled a millisecond or less. */
-const visitsPerPauseMax = 1_000;
-/** Before the first pause, twice as many before each that follows. */
-const visitsBeforePause = 125;
+const visitsPerPause = { first: 125, most: 1_000 };
 
 /** An expression of fewer parts is walked at once. */
 const partsAtOnce = 256;
@@ -19,8 +18,7 @@ export function* walkPlanInSteps(plan: LogicalPlan, visitor: PlanVisitor): Pausi
   /** The part at hand belongs to a long expression, which is gone through when so many others are left. */
   let isLong = false;
   let longEnd = -1;
-  let visitsPerPause = visitsBeforePause;
-  let visitsLeft = visitsPerPause;
+  const share = new LookShare(visitsPerPause);
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     visitor.plan?.(node);
     const inputs = inputsOf(node);
@@ -32,7 +30,6 @@ export function* walkPlanInSteps(plan: LogicalPlan, visitor: PlanVisitor): Pausi
         isLong = true;
         longEnd = parts.length;
       }
-      visitsLeft -= 1 + (partCount >> 4);
       if (!isLong || part.op === 'SubPlan') visitExpression(part, visitor);
       else {
         // Counted at each level, a deep expression would take the square of its depth.
@@ -43,16 +40,9 @@ export function* walkPlanInSteps(plan: LogicalPlan, visitor: PlanVisitor): Pausi
         isLong = false;
         longEnd = -1;
       }
-      if (visitsLeft > 0) continue;
-      visitsPerPause = Math.min(visitsPerPauseMax, visitsPerPause * 2);
-      visitsLeft = visitsPerPause;
-      yield;
+      if (share.isSpent(1 + (partCount >> 4))) yield;
     }
     pushReversed(waiting, inputs);
-    visitsLeft -= 1;
-    if (visitsLeft > 0) continue;
-    visitsPerPause = Math.min(visitsPerPauseMax, visitsPerPause * 2);
-    visitsLeft = visitsPerPause;
-    yield;
+    if (share.isSpent(1)) yield;
   }
 }

@@ -123,7 +123,8 @@ function partsOf(plan: LogicalPlan): PlanParts {
     case 'Insert':
     case 'Update':
     case 'MoveVertex':
-      return partsGathered(plan);
+      if (plan.assignments.length >= longInputCount) return partsGathered(plan);
+      return { inputs: [plan.input], expressions: expressionsOfAssignments(plan.assignments) };
     case 'Skip':
     case 'Limit':
       return { inputs: [plan.input], expressions: [plan.count] };
@@ -136,7 +137,10 @@ function partsOf(plan: LogicalPlan): PlanParts {
   }
 }
 
-/** By hand, too: thousands of columns or assignments would be made to be thrown away. */
+/**
+ * By hand, too: thousands of columns or assignments would be made to be thrown away. Of short ones nothing is kept: there are thousands of
+ * those, and the collector goes through all keys of a `WeakMap` again and again while nothing else can run.
+ */
 function partsGathered(plan: PlanNode<'Project' | 'Insert' | 'Update' | 'MoveVertex'>): PlanParts {
   const known = knownParts.get(plan);
   if (known !== undefined) return known;

@@ -482,6 +482,14 @@ function compileArithmetic(
     : madeOnce(() => spineOf(expression));
   const compileOperand = operandCompiler(expression.dialect, compile);
   const start = compileOperand(left);
+  if (isLongChain(spine)) {
+    const steps = mapLong(spine, (step) => ({
+      right: compileOperand(step.right),
+      operation: operationOf(step),
+      isAppend: step.operator === '+',
+    }));
+    return compileLongArithmetic(start, steps, bodyOfMany(spine, functions, rightOf));
+  }
   const operations = mapLong(spine, operationOf);
   const appends = mapLong(spine, ({ operator }) => operator === '+');
   const operands = mapLong(spine, (step) => compileOperand(step.right));
@@ -489,15 +497,6 @@ function compileArithmetic(
   const [operand] = operands;
   if (operation && operand && spine.length === 1)
     return (context) => operation(start(context), operand(context), context);
-  if (isLongChain(spine)) {
-    const steps = operands.map((right, at) => ({
-      right,
-      operation: operations[at] as BinaryOperation,
-      isAppend: appends[at] === true,
-    }));
-    const body = bodyOfMany(spine, functions, ({ right }) => right);
-    return compileLongArithmetic(start, steps, body);
-  }
   return (context) => {
     let value = start(context);
     let bytes = uncounted;
@@ -513,6 +512,10 @@ function compileArithmetic(
     }
     return typeof value === 'string' ? appendedText(value, bytes, context) : value;
   };
+}
+
+function rightOf({ right }: ArithmeticExpression): Expression {
+  return right;
 }
 
 /** The operations of a chain, the first that is done first, and what it begins with. */

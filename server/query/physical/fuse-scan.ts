@@ -107,7 +107,8 @@ function chainOf(plan: LogicalPlan): ScanChain | undefined {
   }
   if (current.op !== 'TypeScan' && current.op !== 'BucketScan') return undefined;
   if (current.range) return undefined;
-  const partCount = partCountOfAll([...conjuncts, ...columns.map(({ value }) => value)]);
+  const values = columns.map(({ value }) => value);
+  const partCount = partCountOfAll([...conjuncts, ...values], fusedPartCountMax);
   if (partCount > fusedPartCountMax) return undefined;
   return { scan: current, predicate: conjunctionOf(conjuncts), columns, partCount };
 }

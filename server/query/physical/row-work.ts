@@ -1,5 +1,5 @@
-import { madeOnce } from '#core/replayed-loops.ts';
 import type { Expression } from '../algebra/expression.ts';
+import { partCountLookedThrough } from '../algebra/look-through.ts';
 import type { LogicalPlan } from '../algebra/plan.ts';
 import { expressionsOf } from '../algebra/plan-walk.ts';
 import { partCountOf } from '../algebra/walk.ts';
@@ -12,8 +12,8 @@ import { rowsPerTurn } from '../operators/hold/work-share.ts';
 
 /** Parts of expressions that are evaluated in one turn: from 0.2 ms for comparisons to 2 ms for functions. */
 const partsPerTurn = 16_384;
-/** Counting ends here: one row is a turn. */
-const partCountMax = partsPerTurn;
+/** They do not make a turn shorter. */
+const fewParts = partsPerTurn / rowsPerTurn;
 /**
  * Up to this many parts code is generated for a scan: 3 to 10 times as quick as closures for numbers. Of more V8 makes no optimized
  * code, and keeps megabytes of what it makes.
@@ -25,16 +25,17 @@ export function rowsInTurn(partCount: number): number {
   return Math.max(1, Math.min(rowsPerTurn, Math.floor(partsPerTurn / Math.max(1, partCount))));
 }
 
-/** Parts that are evaluated for one row; counting ends when there are too many to matter. */
-export function partCountOfAll(expressions: readonly Expression[]): number {
+/** Parts that are evaluated for one row; counting ends above `countMax`. */
+export function partCountOfAll(expressions: readonly Expression[], countMax: number): number {
   let count = 0;
-  for (let at = 0; at < expressions.length && count <= partCountMax; at += 1)
-    count += partCountOf(expressions[at] as Expression, partCountMax - count);
+  for (let at = 0; at < expressions.length && count <= countMax; at += 1)
+    count += partCountOf(expressions[at] as Expression, countMax - count);
   return count;
 }
 
 /** Rows of its inputs that a node may take in one turn. */
 export function rowsInTurnOf(plan: LogicalPlan): number {
   const expressions = expressionsOf(plan);
-  return rowsInTurn(madeOnce(() => partCountOfAll(expressions), expressions.length));
+  const few = partCountOfAll(expressions, fewParts);
+  return rowsInTurn(few <= fewParts ? few : partCountLookedThrough(expressions, partsPerTurn));
 }

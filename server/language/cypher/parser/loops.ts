@@ -1,3 +1,5 @@
+import { isTurnOver } from '#core/turn-end.ts';
+
 /**
  * How a recursive descent pauses without being written twice: `parseInSteps` ends it at a place to pause and begins it anew, and
  * what its loops (chains, lists, clauses) had read already is kept here, so that each goes on where it stood. What stands at one
@@ -16,6 +18,9 @@ export function isPause(error: unknown): boolean {
 const tokensPerStepMax = 2_000;
 /** Before the first pause, twice as many before each that follows: the first texts are read by code that is not compiled. */
 const tokensOfFirstStep = 250;
+
+/** Tokens after which it is looked whether the turn is over. */
+const tokensPerLook = 32;
 
 /** A loop of the grammar; two of one site never begin at one token and hold each other. */
 export class LoopSite<State> {
@@ -51,6 +56,7 @@ export class LoopMemo {
   /** No loop that is known begins here or later. */
   #frontier = 0;
   #stepStart = 0;
+  #lookedAt = 0;
   #tokensPerStep = tokensOfFirstStep;
 
   /** @param entry the token with which the loop begins */
@@ -59,6 +65,7 @@ export class LoopMemo {
     const loop = this.#loops.get(entry * siteCountMax + site.id);
     if (loop?.site !== site) return undefined;
     this.#stepStart = loop.index;
+    this.#lookedAt = loop.index;
     return loop as Loop<State>;
   }
 
@@ -81,8 +88,9 @@ export class LoopMemo {
     loop.nodeCount = nodeCount;
     // Nobody comes by the loops inside of that item again.
     while (this.#keys.length > loop.outerCount) this.#loops.delete(this.#keys.pop() as number);
-    if (index - this.#stepStart < this.#tokensPerStep) return;
-    this.#pauseBefore(index);
+    if (index - this.#lookedAt < tokensPerLook) return;
+    this.#lookedAt = index;
+    if (index - this.#stepStart >= this.#tokensPerStep || isTurnOver()) this.#pauseBefore(index);
   }
 
   /** Work on the one token that the loop is about has come to a place to pause. @throws the pause */
@@ -98,6 +106,7 @@ export class LoopMemo {
   #pauseBefore(frontier: number): never {
     this.#frontier = frontier;
     this.#stepStart = 0;
+    this.#lookedAt = 0;
     this.#tokensPerStep = Math.min(tokensPerStepMax, this.#tokensPerStep * 2);
     throw pause;
   }

@@ -1,6 +1,6 @@
 import { DatabaseError } from '#core/errors.ts';
 import type { PausingWork, WorkMeter } from '#core/pausing-work.ts';
-import { mapLong } from '#core/replayed-loops.ts';
+import { mapLong, someLong } from '#core/replayed-loops.ts';
 import { madeBytes } from '#core/value/made-bytes.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Expression } from '../../algebra/expression.ts';
@@ -53,9 +53,9 @@ export function bodyOfMany<T>(
     return isPlain(expression) ? plainBody : bodyOf([expression], functions);
   });
   return {
-    isNested: bodies.some(({ isNested }) => isNested),
-    isWeighty: bodies.some(({ isWeighty }) => isWeighty),
-    holdsLongCalls: bodies.some(({ holdsLongCalls }) => holdsLongCalls),
+    isNested: someLong(bodies, ({ isNested }) => isNested),
+    isWeighty: someLong(bodies, ({ isWeighty }) => isWeighty),
+    holdsLongCalls: someLong(bodies, ({ holdsLongCalls }) => holdsLongCalls),
   };
 }
 

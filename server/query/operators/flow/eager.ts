@@ -1,3 +1,4 @@
+import { isTurnOver } from '#core/turn-end.ts';
 import type { Value } from '#core/value/value.ts';
 import type { Slot } from '../../algebra/expression.ts';
 import { HeldMemory } from '../hold/held-memory.ts';
@@ -14,7 +15,7 @@ import { liveValue } from '../../evaluate/live-record.ts';
 import { detach, loaded } from '../record-reference.ts';
 import { RowStore } from '../hold/row-store.ts';
 import { doneWork, unitsAtOnce } from '../../evaluate/turns/done-work.ts';
-import { rowsPerTurn, WorkShare } from '../hold/work-share.ts';
+import { rowsPerLook, rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
 /**
  * Reads its input to the end before it gives the first row, so that a write above sees nothing of its own effects. The number of
@@ -34,7 +35,7 @@ export class EagerOperator implements PhysicalOperator {
   #position = 0;
   /** The input has one row at most: there is nothing to gather. */
   #isSingle = false;
-  readonly #share = new WorkShare();
+  readonly #share = new WorkShare(rowsPerTurn, rowsPerLook);
 
   /**
    * @param identities slots of records of which the write above needs only the id: it reads them again
@@ -97,6 +98,7 @@ export class EagerOperator implements PhysicalOperator {
       pulled = this.#input.next();
       if (pulled !== ROW) break;
       this.#memory?.addBytes(this.#rows.append(frame));
+      if (count % rowsPerLook === rowsPerLook - 1 && isTurnOver()) break;
     }
     // What was only referred to must be read before the writes begin.
     this.#rows.mapValues(firstRow, this.#isLive ? (value) => this.#kept(value) : detach);

@@ -1,3 +1,4 @@
+import { isTurnOver } from '#core/turn-end.ts';
 import { languageError } from '#core/errors.ts';
 import type { StoredRecord } from '#core/value/record.ts';
 import type { Rid } from '#core/value/rid.ts';
@@ -6,7 +7,7 @@ import type { Slot } from '../../algebra/expression.ts';
 import { notA } from '../../evaluate/cypher-failures.ts';
 import { LongCalls } from '../../evaluate/turns/long-calls.ts';
 import { NeighbourCursor, type ResolvedMove } from '../graph/neighbour-cursor.ts';
-import { rowsPerTurn } from '../hold/work-share.ts';
+import { rowsPerLook, rowsPerTurn } from '../hold/work-share.ts';
 import {
   END,
   PAUSE,
@@ -79,7 +80,8 @@ export class DeleteEntitiesOperator implements PhysicalOperator {
       this.#calls.newTurn();
       return PAUSE;
     }
-    for (let count = 0; count < rowsPerTurn; count += 1) {
+    for (let count = 1; count < rowsPerTurn; count += 1) {
+      if (count % rowsPerLook === 0 && isTurnOver()) return PAUSE;
       if (this.#deleting !== undefined) {
         if (!this.#calls.attempt(context, this.#write)) return PAUSE;
         this.#deleting = undefined;

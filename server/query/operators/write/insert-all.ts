@@ -6,7 +6,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
-import { WorkShare } from '../hold/work-share.ts';
+import { rowsPerLook, rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
 /**
  * For each input row one row of each step, in order; a step without a row, which a trigger vetoed, takes the row with it. Steps are made
@@ -19,7 +19,7 @@ export class InsertAllOperator implements PhysicalOperator {
   readonly #makers: readonly (() => PhysicalOperator)[];
   /** The first ones of them. */
   readonly #steps: PhysicalOperator[] = [];
-  readonly #share = new WorkShare();
+  readonly #share = new WorkShare(rowsPerTurn, rowsPerLook);
   #context: ExecutionContext | undefined;
   /** The step that is next for the row at hand; -1: there is no row. */
   #at = -1;

@@ -10,7 +10,7 @@ import {
   type PhysicalOperator,
   type Pulled,
 } from '../operator.ts';
-import { WorkShare } from '../hold/work-share.ts';
+import { rowsPerLook, rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
 interface Side {
   readonly plan: PhysicalOperator;
@@ -32,7 +32,7 @@ export class MergeOperator implements PhysicalOperator {
   readonly inputs: readonly PhysicalOperator[];
   readonly description: string;
   readonly #options: MergeOptions;
-  readonly #share = new WorkShare();
+  readonly #share = new WorkShare(rowsPerTurn, rowsPerLook);
   #context: ExecutionContext | undefined;
   /** Giving rows for the input row at hand. */
   #side: Side | undefined;
@@ -114,7 +114,7 @@ export class DrainOperator implements PhysicalOperator {
   readonly description = '';
   readonly inputs: readonly PhysicalOperator[];
   readonly #input: PhysicalOperator;
-  readonly #share = new WorkShare();
+  readonly #share = new WorkShare(rowsPerTurn, rowsPerLook);
 
   constructor(input: PhysicalOperator) {
     this.inputs = [input];
