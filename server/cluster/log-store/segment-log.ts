@@ -154,7 +154,9 @@ export class SegmentLog {
         if (place === undefined) break;
         if (reader?.segment !== place.segment) {
           reader?.close();
-          reader = new SegmentReader(this.#disk, place.segment, this.#options.storageId);
+          const aheadBytes = Math.min(readAheadBytes, bytesMax);
+          const { storageId } = this.#options;
+          reader = new SegmentReader(this.#disk, place.segment, { storageId, aheadBytes });
         }
         const entry = reader.entry(place.at, index);
         bytes += entry.data.length;
@@ -377,12 +379,18 @@ class SegmentReader {
   readonly #disk: LogDisk;
   readonly #file: LogFile;
   readonly #seed: number;
+  readonly #aheadBytes: number;
   #bytes = Buffer.alloc(0);
   #from = 0;
 
-  constructor(disk: LogDisk, segment: Segment, storageId: string) {
+  constructor(
+    disk: LogDisk,
+    segment: Segment,
+    { storageId, aheadBytes }: { readonly storageId: string; readonly aheadBytes: number },
+  ) {
     this.segment = segment;
     this.#disk = disk;
+    this.#aheadBytes = aheadBytes;
     this.#file = disk.open(segment.path, 'read');
     this.#seed = seedOf(storageId, segment.number);
   }
@@ -405,7 +413,7 @@ class SegmentReader {
 
   #bring(at: number, length: number): void {
     if (at >= this.#from && at + length <= this.#from + this.#bytes.length) return;
-    const target = Buffer.alloc(Math.max(length, readAheadBytes));
+    const target = Buffer.allocUnsafe(Math.max(length, this.#aheadBytes));
     let done = 0;
     while (done < target.length) {
       const count = this.#disk.read(this.#file, target.subarray(done), at + done);

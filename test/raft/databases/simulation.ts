@@ -169,7 +169,8 @@ export class DatabaseSimulation extends Simulation {
     this.oracle.event('state', host.server.id, txId, state.chain);
     const known = this.#states.get(txId);
     if (known === undefined) this.#states.set(txId, state);
-    else assert.deepEqual(state, known, `S11: server ${host.server.id} after ${txId}`);
+    else if (!areEqual(state, known))
+      assert.deepEqual(state, known, `S11: server ${host.server.id} after ${txId}`);
   }
 
   /** Everything that a tick began is over when it ends, so that time is virtual for it. */
@@ -210,6 +211,11 @@ export class DatabaseSimulation extends Simulation {
     assert.ok(host);
     assert.deepEqual(await this.work.problems(host), [], 'C1 to C11: the histories of the clients');
   }
+}
+
+/** Asked after each apply, and the library's way through two objects costs ten times as much. */
+function areEqual(a: CopyState, b: CopyState): boolean {
+  return a.chain === b.chain && a.schema === b.schema && a.buckets === b.buckets;
 }
 
 /** What an apply does in threads of the process, as in the file system, is over; not what takes virtual time. */

@@ -119,7 +119,7 @@ export class Simulation {
   }
 
   #leader(): SimulatedServer | undefined {
-    return this.servers.find(({ node, isUp }) => isUp && node?.status().role === 'leader');
+    return this.servers.find(({ node, isUp }) => isUp && node?.role === 'leader');
   }
 
   // --- faults
@@ -252,8 +252,9 @@ export class Simulation {
     }
     server.node?.tick();
     // Whoever moves snapshots tells when one was lost.
-    for (const { id, state } of node.status().progress)
-      if (state === 'snapshot' && this.#random(40) === 0) node.reportSnapshot(id, false);
+    if (node.role === 'leader')
+      for (const { id, state } of node.status().progress)
+        if (state === 'snapshot' && this.#random(40) === 0) node.reportSnapshot(id, false);
     this.#drain(server, faults);
     if (server.slowTicks > 0) server.slowTicks -= 1;
     else this.#disk(server, faults);
@@ -311,8 +312,8 @@ export class Simulation {
   }
 
   protected applied(server: SimulatedServer, entry: Entry, chain: string): void {
-    const status = server.node?.status();
-    const ownTerm = status?.role === 'leader' ? status.term : undefined;
+    const { node } = server;
+    const ownTerm = node?.role === 'leader' ? node.term : undefined;
     this.oracle.appliedBy(server.id, entry, chain, ownTerm);
     this.oracle.event('apply', server.id, entry.index);
   }
@@ -353,7 +354,7 @@ export class Simulation {
         this.oracle.elected(server);
         if (this.options.pinned.includes(server.id)) this.labels.add('lead handed over');
       }
-      if (node.status().conf.votersOutgoing.length > 0) this.labels.add('joint configuration');
+      if (node.conf.votersOutgoing.length > 0) this.labels.add('joint configuration');
     }
   }
 
