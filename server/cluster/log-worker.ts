@@ -6,15 +6,17 @@ import {
 } from 'node:worker_threads';
 import { systemRuntime } from '#platform/system-runtime.ts';
 import type { Entry } from '#raft/vocabulary.ts';
-import type {
-  LogAnswer,
-  LogProgress,
-  LogRequest,
-  NumberedRequest,
-  OpenedLog,
+import {
+  type LogAnswer,
+  type LogProgress,
+  type LogRequest,
+  type NumberedRequest,
+  type OpenedLog,
+  type PackedAppend,
+  unpackAppend,
 } from './log-store/log-requests.ts';
 import { type Answer, LogService } from './log-store/log-service.ts';
-import { packEntries, unpackEntries } from './packed-entries.ts';
+import { packEntries } from './packed-entries.ts';
 
 /*
  * The log worker: blocking calls of the log, away from every event loop (ha.md 1.3). Whatever waits is taken at once, so that
@@ -38,8 +40,9 @@ function serve(port: MessagePort): void {
     )
       batch.push(more.message as NumberedRequest);
     const requests = batch.map(requestOf);
+    const ids = batch.map(idOf);
     const answers: LogAnswer[] = [];
-    service.handle(requests, (i, done) => answers.push(answerOf(batch[i]?.id ?? 0, done)));
+    service.handle(requests, (i, done) => answers.push(answerOf(ids[i] ?? 0, done)));
     if (answers.every(saysNothing)) port.postMessage(progressOf(answers));
     else
       port.postMessage(
@@ -52,12 +55,15 @@ function serve(port: MessagePort): void {
 }
 
 function requestOf(numbered: NumberedRequest): LogRequest {
-  if ('request' in numbered) return numbered.request;
-  const { job, entries } = numbered;
-  return {
-    kind: 'append',
-    job: { ...job, entries: entries === undefined ? [] : unpackEntries(entries) },
-  };
+  return isPacked(numbered) ? { kind: 'append', job: unpackAppend(numbered) } : numbered.request;
+}
+
+function isPacked(numbered: NumberedRequest): numbered is PackedAppend {
+  return Array.isArray(numbered);
+}
+
+function idOf(numbered: NumberedRequest): number {
+  return isPacked(numbered) ? numbered[0] : numbered.id;
 }
 
 function answerOf(id: number, done: Answer): LogAnswer {

@@ -420,7 +420,7 @@ export class ConsensusService {
   /** The databases have all up to the wanted index (the core may hear of it later): the log goes, as far as nobody holds it. */
   async #offer(): Promise<void> {
     const wanted = this.#wantedOffer;
-    const status = this.#driver?.status();
+    const status = wanted && this.#driver?.status();
     if (wanted === undefined || status === undefined || wanted.index > status.applied) return;
     this.#wantedOffer = undefined;
     const { tail } = this.#store;

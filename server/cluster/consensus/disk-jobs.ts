@@ -18,8 +18,10 @@ export class DiskJobs {
   #waiting: AppendJob[] = [];
   /** Only its commit index is new: it goes along with what is written next (ha.md 3.4 rule 5). */
   #unwritten: HardState | undefined;
-  /** Writes whose answer is not here. */
+  /** Writes whose answer was not passed on. */
   #outstanding = 0;
+  /** Answers that came together, and how many writes they are of. */
+  #finished: { count: number; afterwards: Message[] } | undefined;
   #isInstalling = false;
   /** The newest term and vote that went to the disk ahead of what waits for an installation. */
   #voted: HardState | undefined;
@@ -71,15 +73,32 @@ export class DiskJobs {
     this.#outstanding += 1;
     const written = isNothing ? store.barrier() : store.append({ ...job, hardState });
     written.then(
-      () => {
-        this.#outstanding -= 1;
-        if (!this.#isStopped && !this.#hasFailed) this.#port.done(afterwards);
-      },
+      () => this.#finish(afterwards),
       (error: Error) => {
+        this.#passOn();
         this.#outstanding -= 1;
         if (!this.#isStopped && !this.#hasFailed) this.#port.failed(error);
       },
     );
+  }
+
+  /** Writes that one flush made durable are answered together: what they have to say to a peer is one message on the wire. */
+  #finish(afterwards: readonly Message[]): void {
+    if (this.#finished === undefined) {
+      this.#finished = { count: 1, afterwards: [...afterwards] };
+      queueMicrotask(() => this.#passOn());
+      return;
+    }
+    this.#finished.count += 1;
+    this.#finished.afterwards.push(...afterwards);
+  }
+
+  #passOn(): void {
+    const finished = this.#finished;
+    if (finished === undefined) return;
+    this.#finished = undefined;
+    this.#outstanding -= finished.count;
+    if (!this.#isStopped && !this.#hasFailed) this.#port.done(finished.afterwards);
   }
 
   /**

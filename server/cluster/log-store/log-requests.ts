@@ -1,6 +1,6 @@
 import type { SnapshotMeta } from '#raft/message.ts';
-import type { HardState, Index } from '#raft/vocabulary.ts';
-import type { PackedEntries } from '../packed-entries.ts';
+import type { HardState, Index, PeerId, Term } from '#raft/vocabulary.ts';
+import { type PackedEntries, packEntries, unpackEntries } from '../packed-entries.ts';
 import type { Recovered } from './log-recovery.ts';
 import type { Identity } from './raft-directory.ts';
 import type { LogJob } from './segment-log.ts';
@@ -36,11 +36,36 @@ export interface OpenedLog extends Recovered {
   readonly snapshot: SnapshotMeta | undefined;
 }
 
-/** On its way to the log worker: the entries of an append are packed. */
-export type NumberedRequest = { readonly id: number } & (
-  | { readonly request: Exclude<LogRequest, { kind: 'append' }> }
-  | { readonly job: Omit<LogJob, 'entries'>; readonly entries: PackedEntries | undefined }
-);
+/** On its way to the log worker. */
+export type NumberedRequest =
+  | PackedAppend
+  | { readonly id: number; readonly request: Exclude<LogRequest, { kind: 'append' }> };
+
+/** The common case, without the names of fields: those cost either side more than the rest of the message. */
+export type PackedAppend = readonly [
+  id: number,
+  mustSync: boolean,
+  hardState: readonly [Term, PeerId | null, Index] | undefined,
+  first: Index,
+  count: number,
+  /** Of `packEntries`; undefined: no entries. */
+  buffer: ArrayBuffer | undefined,
+];
+
+export function packAppend(id: number, { entries, hardState, mustSync }: LogJob): PackedAppend {
+  const { first, count, buffer } =
+    entries.length > 0 ? packEntries(entries) : { first: 0, count: 0, buffer: undefined };
+  const state = hardState && ([hardState.term, hardState.vote, hardState.commit] as const);
+  return [id, mustSync, state, first, count, buffer];
+}
+
+export function unpackAppend([, mustSync, state, first, count, buffer]: PackedAppend): LogJob {
+  return {
+    entries: buffer === undefined ? [] : unpackEntries({ first, count, buffer }),
+    hardState: state && { term: state[0], vote: state[1], commit: state[2] },
+    mustSync,
+  };
+}
 
 /** Everything up to this request is done, and nothing more is to be said of it; then how long the disk took, each time it was asked. */
 export type LogProgress = readonly [doneTo: number, ...flushMs: number[]];

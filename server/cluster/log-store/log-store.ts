@@ -2,13 +2,14 @@ import type { MessagePort } from 'node:worker_threads';
 import type { SnapshotMeta } from '#raft/message.ts';
 import type { AppendJob } from '#raft/ready.ts';
 import type { Entry, HardState, Index } from '#raft/vocabulary.ts';
-import { packEntries, unpackEntries } from '../packed-entries.ts';
-import type {
-  LogAnswer,
-  LogProgress,
-  LogRequest,
-  NumberedRequest,
-  OpenedLog,
+import { unpackEntries } from '../packed-entries.ts';
+import {
+  type LogAnswer,
+  type LogProgress,
+  type LogRequest,
+  type NumberedRequest,
+  type OpenedLog,
+  packAppend,
 } from './log-requests.ts';
 import { MemoryTail } from './memory-tail.ts';
 import type { Identity } from './raft-directory.ts';
@@ -100,11 +101,9 @@ export class LogStore {
   }
 
   /** Resolves when the job is durable, and the tail shows it. @throws LogFailure */
-  async append({ entries, hardState, mustSync }: AppendJob): Promise<void> {
-    const packed = entries.length > 0 ? packEntries(entries) : undefined;
-    const transferred = packed === undefined ? [] : [packed.buffer];
-    await this.#post((id) => ({ id, job: { hardState, mustSync }, entries: packed }), transferred);
-    this.tail.put(entries);
+  async append(job: AppendJob): Promise<void> {
+    await this.#post((id) => packAppend(id, job));
+    this.tail.put(job.entries);
   }
 
   /** Resolves when everything before is done. @throws LogFailure */
@@ -153,17 +152,16 @@ export class LogStore {
   }
 
   #ask(request: Exclude<LogRequest, { kind: 'append' }>): Promise<LogAnswer | undefined> {
-    return this.#post((id) => ({ id, request }), []);
+    return this.#post((id) => ({ id, request }));
   }
 
-  #post(
-    message: (id: number) => NumberedRequest,
-    transferred: readonly ArrayBuffer[],
-  ): Promise<LogAnswer | undefined> {
+  #post(messageOf: (id: number) => NumberedRequest): Promise<LogAnswer | undefined> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#port.postMessage(message(id), transferred);
+      const message = messageOf(id);
+      const buffer = 'request' in message ? undefined : message[5];
+      this.#port.postMessage(message, buffer === undefined ? [] : [buffer]);
     });
   }
 

@@ -93,8 +93,7 @@ export class EnvelopeReader {
     const messages: Message[] = [];
     const reader = new ProtoReader(own);
     while (reader.next()) {
-      if (reader.field === 9)
-        messages.push(decodeMessage(reader.bytes(), names.fromPeer, names.toPeer));
+      if (reader.field === 9) messages.push(decodeMessage(reader, names.fromPeer, names.toPeer));
       else reader.skip();
     }
     return { ...names, messages };
@@ -166,16 +165,17 @@ function writeMessage(writer: ProtoWriter, message: Message): void {
 
 type Fields = { -readonly [Key in keyof Message]?: Message[Key] };
 
-function decodeMessage(bytes: Uint8Array, from: string, to: string): Message {
+function decodeMessage(reader: ProtoReader, from: string, to: string): Message {
   const entries: Entry[] = [];
   const fields: Fields = { entries };
   let type: MessageType | undefined = types[0];
-  const reader = new ProtoReader(bytes);
+  const outerEnd = reader.enter();
   while (reader.next()) {
     if (reader.field === 1) type = types[reader.integer()];
-    else if (reader.field === 9) entries.push(decodeEntry(reader.bytes()));
+    else if (reader.field === 9) entries.push(decodeEntry(reader));
     else readField(reader, fields);
   }
+  reader.leave(outerEnd);
   if (type === undefined) throw new ProtoError('the type of a message is unknown');
   return messageOf(type, from, to, fields);
 }
@@ -248,10 +248,10 @@ function writeEntry(writer: ProtoWriter, entry: Entry): void {
     .bytes(4, data);
 }
 
-function decodeEntry(bytes: Uint8Array): Entry {
+function decodeEntry(reader: ProtoReader): Entry {
   let [index, term, kind] = [0, 0, 0];
-  let data: Uint8Array = new Uint8Array(0);
-  const reader = new ProtoReader(bytes);
+  let data: Uint8Array = nothing;
+  const outerEnd = reader.enter();
   while (reader.next()) {
     if (reader.field === 1) index = reader.integer();
     else if (reader.field === 2) term = reader.integer();
@@ -259,6 +259,7 @@ function decodeEntry(bytes: Uint8Array): Entry {
     else if (reader.field === 4) data = reader.bytes();
     else reader.skip();
   }
+  reader.leave(outerEnd);
   const named = kinds[kind];
   if (named === undefined) throw new ProtoError('the kind of an entry is unknown');
   return { index, term, kind: named, data };

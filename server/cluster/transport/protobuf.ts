@@ -98,16 +98,19 @@ export class ProtoError extends Error {}
 export class ProtoReader {
   readonly #bytes: Uint8Array;
   #at = 0;
+  /** Of the message that is read. */
+  #end: number;
   field = 0;
   #wireType = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
+    this.#end = bytes.length;
   }
 
   /** @throws ProtoError for what is no protocol buffer */
   next(): boolean {
-    if (this.#at >= this.#bytes.length) return false;
+    if (this.#at >= this.#end) return false;
     const key = this.#varint();
     this.field = Math.floor(key / 8);
     this.#wireType = key % 8;
@@ -118,6 +121,21 @@ export class ProtoReader {
   /** Where the field that `next` is to find begins. */
   get at(): number {
     return this.#at;
+  }
+
+  /**
+   * The field is a message, and `next` walks its fields until there are none: without a view of its bytes, which costs more than a
+   * small message. @returns what `leave` takes then
+   */
+  enter(): number {
+    const length = this.#lengthOfField();
+    const outerEnd = this.#end;
+    this.#end = this.#at + length;
+    return outerEnd;
+  }
+
+  leave(outerEnd: number): void {
+    this.#end = outerEnd;
   }
 
   integer(): number {
@@ -135,10 +153,7 @@ export class ProtoReader {
   }
 
   bytes(): Uint8Array {
-    if (this.#wireType !== 2) throw new ProtoError(`field ${this.field} has no length`);
-    const length = this.#varint();
-    if (length > this.#bytes.length - this.#at)
-      throw new ProtoError(`field ${this.field} is longer than its message`);
+    const length = this.#lengthOfField();
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
@@ -149,14 +164,22 @@ export class ProtoReader {
     else if (this.#wireType === 1) this.#at += 8;
     else if (this.#wireType === 5) this.#at += 4;
     else throw new ProtoError(`field ${this.field} has wire type ${this.#wireType}`);
-    if (this.#at > this.#bytes.length) throw new ProtoError('the message is cut');
+    if (this.#at > this.#end) throw new ProtoError('the message is cut');
+  }
+
+  #lengthOfField(): number {
+    if (this.#wireType !== 2) throw new ProtoError(`field ${this.field} has no length`);
+    const length = this.#varint();
+    if (length > this.#end - this.#at)
+      throw new ProtoError(`field ${this.field} is longer than its message`);
+    return length;
   }
 
   #varint(): number {
     let value = 0;
     let factor = 1;
     for (let i = 0; i < 8; i++) {
-      const byte = this.#bytes[this.#at++];
+      const byte = this.#at < this.#end ? this.#bytes[this.#at++] : undefined;
       if (byte === undefined) throw new ProtoError('the message is cut');
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) {

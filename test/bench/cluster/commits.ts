@@ -3,8 +3,12 @@ import { type Comparison, median } from '../measure.ts';
 import { type Group, insertRequest, withServers } from './servers.ts';
 
 const measuredMs = 3000;
-/** Code is compiled by then: as many commits as a server makes within seconds. */
-const warmUpCommits = 30_000;
+/**
+ * Code is compiled by then. A follower runs most of it once for a group of commits, so it takes longer than a server alone: behind 30,000
+ * commits the threads that compile and collect took 35 us a commit in the three servers, 70 % of a follower's for the compiler; behind
+ * 200,000 it is 13 to 16.
+ */
+const warmUpCommits = 150_000;
 
 interface Figures {
   readonly perSecond: number[];

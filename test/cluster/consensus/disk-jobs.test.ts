@@ -65,3 +65,58 @@ test('while a snapshot is installed votes go on, and what is written afterwards 
   assert.deepEqual(written, ['6/b/7', 'reset 6/b/40', '6/b/40', '6/b/40', '6/b/40']);
   assert.deepEqual(told.slice(2), ['AppendResp', 'AppendResp']);
 });
+
+test('what one flush made durable is passed on as one, in its order, also what waited for nothing', async () => {
+  const flushed: (() => void)[] = [];
+  const told: string[][] = [];
+  const store = {
+    append: () =>
+      new Promise<void>((resolve) => {
+        flushed.push(resolve);
+      }),
+    barrier: () =>
+      new Promise<void>((resolve) => {
+        flushed.push(resolve);
+      }),
+  };
+  const jobs = new DiskJobs({
+    store: store as never,
+    install: () => assert.fail(),
+    hardState: () => assert.fail(),
+    done: (messages) => void told.push(messages.map(({ index }) => String(index))),
+    failed: assert.fail,
+  });
+  const answered = (index: number) => [messageOf('AppendResp', 'a', 'b', { index })];
+  for (const index of [1, 2])
+    jobs.push({ ...nothing, mustSync: true, afterwards: answered(index) });
+  flushed.splice(0).forEach((done) => void done());
+  // It needs no disk, and what stands before it is durable and not passed on yet.
+  await Promise.resolve();
+  jobs.push({ ...nothing, afterwards: answered(3) });
+  assert.deepEqual(told, []);
+  await new Promise(setImmediate);
+  flushed.splice(0).forEach((done) => void done());
+  await new Promise(setImmediate);
+  assert.deepEqual(told, [['1', '2'], ['3']]);
+});
+
+test('a write that fails behind one that did not takes nothing back', async () => {
+  const told: string[] = [];
+  let writes = 0;
+  const jobs = new DiskJobs({
+    store: {
+      append: async () => {
+        writes += 1;
+        if (writes === 2) throw new Error('the disk is full');
+      },
+    } as never,
+    install: () => assert.fail(),
+    hardState: () => assert.fail(),
+    done: (messages) => void told.push(...messages.map(({ type }) => type)),
+    failed: ({ message }) => void told.push(message),
+  });
+  const afterwards = [messageOf('AppendResp', 'a', 'b', {})];
+  for (let i = 0; i < 3; i++) jobs.push({ ...nothing, mustSync: true, afterwards });
+  await new Promise(setImmediate);
+  assert.deepEqual(told.slice(0, 2), ['AppendResp', 'the disk is full']);
+});

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type EnvelopeNames, encodeEnvelope, EnvelopeReader } from '#cluster/transport/envelope.ts';
+import { packAppend, unpackAppend } from '#cluster/log-store/log-requests.ts';
 import { EntryReader, packEntries, unpackEntries } from '#cluster/packed-entries.ts';
+import { ProtoError } from '#cluster/transport/protobuf.ts';
 import { messageOf } from '#raft/message.ts';
 import type { Entry } from '#raft/vocabulary.ts';
 
@@ -72,6 +74,24 @@ test('names that stand behind messages are read for every envelope', () => {
   assert.equal(reader.read(Buffer.concat([head])).fromPeer, 'a_1');
 });
 
+test('what is longer than the message that it stands in is refused, although more bytes follow', () => {
+  const entry = { index: 1, term: 1, kind: 'normal', data: new Uint8Array(9) } as const;
+  const sent = [messageOf('Append', names.fromPeer, names.toPeer, { term: 1, entries: [entry] })];
+  const head = encodeEnvelope(names, []).length;
+  const whole = Buffer.concat([encodeEnvelope(names, sent), encodeEnvelope(names, sent)]);
+  const read = (at: number, byte: number) => {
+    const bytes = Buffer.from(whole);
+    bytes[at] = byte;
+    return new EnvelopeReader().read(bytes).messages;
+  };
+  const keyOf = (text: string) => whole.indexOf(Buffer.from(text, 'hex'), head);
+  // Of an entry in a message, of its data, and the last byte of its term.
+  assert.throws(() => read(keyOf('4a0f') + 1, 0x14), /longer than its message/);
+  assert.throws(() => read(keyOf('2209') + 1, 0x0a), /longer than its message/);
+  assert.throws(() => read(keyOf('4a0f') + 1, 0x03), ProtoError);
+  assert.equal(read(head, whole[head] ?? 0).length, 2);
+});
+
 test('entries cross a border between threads as they are', () => {
   fc.assert(
     fc.property(entries, (list) => {
@@ -103,4 +123,29 @@ test('a snapshot tells the index of its configuration; one of an earlier build c
   }
   // Zero is written as nothing, which is what an earlier build wrote.
   assert.equal(read(-1)?.confIndex, 40);
+});
+
+test('a write crosses it as it is, with and without entries and a vote', () => {
+  const hardState = fc.record({
+    term: whole,
+    vote: fc.option(fc.string(), { nil: null }),
+    commit: whole,
+  });
+  const job = fc.record({
+    entries,
+    hardState: fc.option(hardState, { nil: undefined }),
+    mustSync: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(job, (written) => {
+      const sent = structuredClone(packAppend(5, written));
+      assert.equal(sent[0], 5);
+      const read = unpackAppend(sent);
+      assert.deepEqual(
+        { ...read, entries: plain(read.entries) },
+        { ...structuredClone(written), entries: plain(written.entries) },
+      );
+    }),
+    { numRuns: 100 },
+  );
 });
