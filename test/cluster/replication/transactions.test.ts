@@ -21,6 +21,14 @@ async function requireEqual(servers: ReplicatedServers): Promise<void> {
   for (const other of rest) assert.deepEqual(other.digest(), first?.digest(), other.id);
 }
 
+/** A statement takes as many turns of the event loop as it is paused. */
+async function appendedBehind({ consensus }: ReplicatedServers, count: number): Promise<void> {
+  for (let n = 0; consensus.log.length === count; n++) {
+    assert.ok(n < 10_000, 'the write reaches the log');
+    await new Promise(setImmediate);
+  }
+}
+
 const code = (wanted: string) => (error: DatabaseError) => {
   assert.equal(error.code, wanted, error.message);
   return true;
@@ -127,15 +135,17 @@ test('what a new leader does not have is not committed, and what it has is', asy
   const a = servers.of('a');
   await a.run('CREATE DOCUMENT TYPE D');
   servers.consensus.holdCommits();
+  const beforeLost = servers.consensus.log.length;
   const lost = a.run('INSERT INTO D SET k = 1');
   lost.catch(() => {});
-  await new Promise(setImmediate);
+  await appendedBehind(servers, beforeLost);
   await servers.lead('b', 'loses');
   await assert.rejects(lost, code('QuorumNotReached'));
   await servers.lead('a');
   servers.consensus.holdCommits();
+  const beforeKept = servers.consensus.log.length;
   const kept = a.run('INSERT INTO D SET k = 2');
-  await new Promise(setImmediate);
+  await appendedBehind(servers, beforeKept);
   await servers.lead('b');
   await kept;
   await requireEqual(servers);
