@@ -3,44 +3,30 @@ import { LookShare } from '#core/turn-end.ts';
 import type { Expression } from './expression.ts';
 import { expressionsOf, inputsOf, type PlanVisitor, visitExpression } from './plan-walk.ts';
 import type { LogicalPlan } from './plan.ts';
-import { operandsOf, partCountOf, pushReversed } from './walk.ts';
+import { operandsOf, pushReversed } from './walk.ts';
 
 /** Nodes, and operands of long expressions, between two pauses of `walkPlanInSteps`: of code that is compiled a millisecond or less. */
-const visitsPerPause = { first: 125, most: 1_000 };
+const visitsPerPause = { first: 250, most: 2_000 };
 
-/** An expression of fewer parts is walked at once. */
-const partsAtOnce = 256;
-
-/** As `walkPlan`, with pauses in wide plans and in long expressions; not in plans inside of expressions. */
+/**
+ * As `walkPlan`, with pauses in wide plans and in long expressions; not in plans inside of expressions. Part by part: to ask first how many
+ * there are, or whether one of them holds a plan, is a walk as long as this one.
+ */
 export function* walkPlanInSteps(plan: LogicalPlan, visitor: PlanVisitor): PausingWork<void> {
   const waiting: LogicalPlan[] = [plan];
   const parts: Expression[] = [];
-  /** The part at hand belongs to a long expression, which is gone through when so many others are left. */
-  let isLong = false;
-  let longEnd = -1;
   const share = new LookShare(visitsPerPause);
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     visitor.plan?.(node);
     const inputs = inputsOf(node);
     pushReversed(parts, expressionsOf(node));
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      const isSingle = isLong || part.op === 'SubPlan' || operandsOf(part).length === 0;
-      const partCount = isSingle ? 1 : partCountOf(part, partsAtOnce);
-      if (!isLong && partCount > partsAtOnce) {
-        isLong = true;
-        longEnd = parts.length;
-      }
-      if (!isLong || part.op === 'SubPlan') visitExpression(part, visitor);
+      if (part.op === 'SubPlan') visitExpression(part, visitor);
       else {
-        // Counted at each level, a deep expression would take the square of its depth.
         visitor.expression?.(part);
         pushReversed(parts, operandsOf(part));
       }
-      if (parts.length === longEnd) {
-        isLong = false;
-        longEnd = -1;
-      }
-      if (share.isSpent(1 + (partCount >> 4))) yield;
+      if (share.isSpent(1)) yield;
     }
     pushReversed(waiting, inputs);
     if (share.isSpent(1)) yield;
