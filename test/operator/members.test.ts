@@ -443,3 +443,38 @@ test('every member is told of schedules and of the tool server, before the Clust
     assert.match(JSON.stringify(backup), /"frequencyMinutes":45/);
   }
 });
+
+test('a leader that leaves hands over to whoever lacks least, and by priority first', async () => {
+  for (const [priority, next] of [
+    [0, 1],
+    [9, 0],
+  ] as const) {
+    const world = await worldOf(4);
+    const { group } = world.members;
+    const peer = (ordinal: number) => group.voters[ordinal] ?? '';
+    group.leader = peer(3);
+    group.told.set(peer(0), { lag: 50, status: 'HEALTHY' });
+    group.told.set(peer(2), { lag: 9, status: 'HEALTHY' });
+    group.priorities.set(peer(0), priority);
+    const wanted = peer(next);
+    await change(world, { replicas: 3 });
+    assert.equal(group.leader, wanted);
+    assert.equal(group.transfers, 1);
+  }
+});
+
+test('the last but one voter stays while the log of the last one cannot be written', async () => {
+  const world = await worldOf(2);
+  const { group } = world.members;
+  const [last = ''] = group.voters;
+  assert.equal(group.leader, last);
+  group.logStates.set(last, 'FAILED');
+  world.api.change('Cluster', 'orders', { spec: { replicas: 1 } });
+  for (let turn = 0; turn < 40; turn++) await world.turn();
+  assert.equal(group.voters.length, 2);
+  assert.equal(pods(world).length, 2);
+  group.logStates.clear();
+  await world.settle();
+  assert.deepEqual(group.voters, [last]);
+  assert.equal(world.condition('Ready'), ready);
+});

@@ -6,6 +6,7 @@ import { isRunning } from '../../resources/pod-state.ts';
 import { addressOf } from '../../resources/server-list.ts';
 import { memberTrouble } from '../group/member-trouble.ts';
 import { canChangeMembership, caughtUp, getsOn, healthy } from '../group/predicates.ts';
+import { successor } from '../group/successor.ts';
 import { lookAgain, note, stall } from '../pass.ts';
 import { failedLearners, noteLate, withoutFailed } from './late-learners.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
@@ -168,14 +169,12 @@ function removeHighest(
   const verdict = canChangeMembership(rest, without(pass, member));
   if (!verdict.isAllowed) return waitFor(draft, verdict.why);
   const isLast = rest === 1 && spec.replicas === 1;
+  // What is left alone has nobody to get its data from.
+  if (isLast && isVoter && !isAloneWhole(pass, member))
+    return waitFor(draft, 'the member that stays is not healthy yet');
   if (member.peerId === group.leader?.peerId) {
-    const next = facts.members.find(
-      (other) =>
-        other.ordinal < spec.replicas &&
-        other !== member &&
-        group.peers.get(other.peerId)?.canLead === true &&
-        healthy(other, facts),
-    );
+    const stay = facts.members.filter((other) => other.ordinal < spec.replicas && other !== member);
+    const next = successor(stay, facts);
     if (next === undefined) return waitFor(draft, `nobody can take over from ${member.name}`);
     note(draft, 'LeaderTransferred', `from ${member.name} to ${next.name}`);
     return act(pass, draft, { kind: 'transfer', peerId: next.peerId });
@@ -185,6 +184,13 @@ function removeHighest(
   note(draft, 'MemberRemoved', `${member.name} leaves`);
   const index = group.configurationIndex;
   return { action: { kind: 'leave', ordinal: member.ordinal, force: isLast, index } };
+}
+
+function isAloneWhole({ facts }: Pass, leaving: ObservedMember): boolean {
+  return facts.members.some(
+    (other) =>
+      other !== leaving && facts.group.voters.includes(other.peerId) && healthy(other, facts),
+  );
 }
 
 /** The facts as if the member were gone already. */

@@ -4,7 +4,8 @@ import { annotationKeys } from '../../api/names.ts';
 import type { ObservedMember } from '../../api/observation.ts';
 import { contentHash } from '../../resources/content-hash.ts';
 import { impairment, isBehind } from '../group/member-trouble.ts';
-import { canDisrupt, canReplace, getsOn, healthy } from '../group/predicates.ts';
+import { canDisrupt, canReplace, getsOn } from '../group/predicates.ts';
+import { successor } from '../group/successor.ts';
 import { lookAgain, note, rejectionOf, stall } from '../pass.ts';
 import type { Draft, Pass, Step, StepEnd } from '../pass.ts';
 import { isReady, lastFailure, podProblem, readySinceMs } from '../../resources/pod-state.ts';
@@ -148,16 +149,10 @@ function handOver(pass: Pass, draft: Draft, member: ObservedMember): StepEnd | u
   const { group, facts, seen } = pass;
   if (group.kind !== 'known' || member.peerId !== group.leader?.peerId) return undefined;
   if (group.voters.length < 2) return undefined;
-  const able = seen.members.filter(
-    (other) =>
-      other !== member &&
-      group.peers.get(other.peerId)?.canLead === true &&
-      healthy(other, facts) &&
-      other.pod !== undefined &&
-      !isOutdated(pass, other.pod),
+  const updated = seen.members.filter(
+    (other) => other !== member && other.pod !== undefined && !isOutdated(pass, other.pod),
   );
-  const priority = ({ peerId }: ObservedMember) => group.peers.get(peerId)?.priority ?? 0;
-  const [next] = able.sort((a, b) => priority(b) - priority(a));
+  const next = successor(updated, facts);
   if (next === undefined) {
     draft.progress = {
       reason: waitingReason(draft),

@@ -44,6 +44,7 @@ export class SimulatedGroup {
     string,
     { readonly lag: number; readonly status: string; readonly match?: number }
   >();
+  readonly priorities = new Map<string, number>();
   /** By peer: databases whose copy there differs, and what its log says of its disk. */
   readonly diverged = new Map<string, readonly string[]>();
   readonly logStates = new Map<string, string>();
@@ -151,7 +152,7 @@ export class SimulatedGroup {
       inConfiguration: true,
       voter: isVoter,
       canLead: true,
-      priority: 0,
+      priority: this.priorities.get(peerId) ?? 0,
       ...(isLeader && peerId !== id ? this.#replication(peerId, lag) : undefined),
       // Each knows of itself alone.
       ...(peerId === id && this.resyncs.has(id) ? { resync: this.resyncs.get(id) } : undefined),
