@@ -12,18 +12,26 @@ const connectMs = 1000;
 const connectionsMax = 4;
 /** Longer than the second between two questions to one leader; with thousands of members each open one would be kept for nothing. */
 const idleMs = 5000;
+/**
+ * Members whose TLS session is kept for the next connection, which then takes neither a signature nor a look at the certificate. Agents
+ * tell sessions apart by authority and name, so another authority begins anew, and only the process that gave a session takes it.
+ */
+const tlsSessionsMax = 4000;
 
 type Request = Parameters<MemberTransport['send']>[1];
 type Answer = Awaited<ReturnType<MemberTransport['send']>>;
+
+type Check = (host: string, certificate: PeerCertificate) => Error | undefined;
 
 /** Keep a connection or not, for both ways to a member. */
 class Agents {
   readonly plain: Agent;
   readonly secure: SecureAgent;
 
-  constructor(options: ConstructorParameters<typeof Agent>[0]) {
+  /** @param check of the agent: with one of each request Node would use no connection and no session again */
+  constructor(options: ConstructorParameters<typeof SecureAgent>[0], check: Check) {
     this.plain = new Agent(options);
-    this.secure = new SecureAgent(options);
+    this.secure = new SecureAgent({ ...options, checkServerIdentity: check });
   }
 
   close(): void {
@@ -38,13 +46,21 @@ class Agents {
  */
 export class MemberHttp implements MemberTransport {
   readonly #timers: Runtime['timers'];
-  readonly #kept = new Agents({
-    keepAlive: true,
-    maxSockets: connectionsMax,
-    maxFreeSockets: 1,
-    timeout: idleMs,
-  });
-  readonly #own = new Agents({ keepAlive: false });
+  /** What a certificate may name, by the name of the member that is asked. */
+  readonly #names = new Map<string, readonly string[]>();
+  readonly #check: Check = (host, certificate) =>
+    refusalOf(this.#names.get(host) ?? [host], certificate);
+  readonly #kept = new Agents(
+    {
+      keepAlive: true,
+      maxSockets: connectionsMax,
+      maxFreeSockets: 1,
+      timeout: idleMs,
+      maxCachedSessions: tlsSessionsMax,
+    },
+    this.#check,
+  );
+  readonly #own = new Agents({ keepAlive: false }, this.#check);
 
   constructor(timers: Runtime['timers']) {
     this.#timers = timers;
@@ -69,6 +85,16 @@ export class MemberHttp implements MemberTransport {
     this.#own.close();
   }
 
+  /** The address of a pod stands in no certificate; its names do. */
+  #verification({ authorities, names }: MemberTls) {
+    const [servername = ''] = names;
+    this.#names.delete(servername);
+    this.#names.set(servername, names);
+    const [oldest] = this.#names.keys();
+    if (this.#names.size > tlsSessionsMax && oldest !== undefined) this.#names.delete(oldest);
+    return { ca: authorities, servername, rejectUnauthorized: true };
+  }
+
   #try({ host, port, tls }: MemberAddress, request: Request, agents: Agents) {
     return new Promise<Answer | 'stale'>((resolve, reject) => {
       const options = {
@@ -86,7 +112,7 @@ export class MemberHttp implements MemberTransport {
       const call =
         tls === undefined
           ? sendPlain({ ...options, agent: agents.plain })
-          : sendSecure({ ...options, agent: agents.secure, ...verification(tls) });
+          : sendSecure({ ...options, agent: agents.secure, ...this.#verification(tls) });
       call.on('response', (answer) => {
         let body = '';
         answer.setEncoding('utf8');
@@ -107,20 +133,15 @@ export class MemberHttp implements MemberTransport {
   }
 }
 
-/** The address of a pod stands in no certificate; its names do. */
-function verification({ authorities, names }: MemberTls) {
-  const [servername = ''] = names;
-  return {
-    ca: authorities,
-    servername,
-    rejectUnauthorized: true,
-    checkServerIdentity(_host: string, certificate: PeerCertificate): Error | undefined {
-      const refusals = names.map((name) =>
-        checkServerIdentity(name.replace('*', 'any'), certificate),
-      );
-      return refusals.includes(undefined) ? undefined : refusals[0];
-    },
-  };
+/** @returns undefined when one of the names stands in the certificate: the first is the member's own, forty others are seldom looked at */
+function refusalOf(names: readonly string[], certificate: PeerCertificate): Error | undefined {
+  let first: Error | undefined;
+  for (const name of names) {
+    const refusal = checkServerIdentity(name.replace('*', 'any'), certificate);
+    if (refusal === undefined) return undefined;
+    first ??= refusal;
+  }
+  return first;
 }
 
 /** Ends a call that takes longer in all, or longer to connect. */

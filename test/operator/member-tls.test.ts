@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import { makeAuthority, makeLeaf } from '../../operator/act/x509.ts';
 import { parseSpec } from '../../operator/api/cluster.ts';
 import type { ClusterObject } from '../../operator/api/cluster.ts';
@@ -23,7 +24,15 @@ const member = 'orders-0.orders.shop.svc.cluster.local';
 /** A member that answers everything, with this certificate; counts what reached it. */
 async function serve(
   context: TestContext,
-  { names, signer = authority }: { readonly names: readonly string[]; signer?: typeof authority },
+  {
+    names,
+    signer = authority,
+    keepsOpen = true,
+  }: {
+    readonly names: readonly string[];
+    readonly signer?: typeof authority;
+    readonly keepsOpen?: boolean;
+  },
 ) {
   const leaf = await makeLeaf(
     { commonName: 'orders-peers', dnsNames: names, notAfterMs: nowMs + dayMs },
@@ -31,23 +40,26 @@ async function serve(
     nowMs,
   );
   const heard: string[] = [];
+  const resumed: boolean[] = [];
+  const ports: (number | undefined)[] = [];
   const server = createServer({ cert: leaf.certificate, key: leaf.key }, (request, answer) => {
     heard.push(`${request.method} ${request.headers.authorization ?? ''}`);
-    answer.end('an answer');
+    ports.push(request.socket.remotePort);
+    resumed.push((request.socket as TLSSocket).isSessionReused());
+    answer.setHeader('Connection', keepsOpen ? 'keep-alive' : 'close').end('an answer');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   context.after(() => server.close());
-  return { port: (server.address() as AddressInfo).port, heard };
+  return { port: (server.address() as AddressInfo).port, heard, resumed, ports };
 }
 
 function askOn(context: TestContext, port: number, names: readonly string[] = [member]) {
   const transport = new MemberHttp(systemRuntime.timers);
   context.after(() => transport.close());
-  const tls = { authorities: authority.certificate, names };
-  return (method: 'GET' | 'POST') =>
+  return (method: 'GET' | 'POST', { certificate } = authority) =>
     transport.send(
-      { host: '127.0.0.1', port, tls },
+      { host: '127.0.0.1', port, tls: { authorities: certificate, names } },
       { method, path: '/', headers: { Authorization: 'a password' }, timeoutMs: 5000 },
     );
 }
@@ -65,6 +77,46 @@ test('a certificate of one’s own that names no member is taken by a name that 
   assert.equal((await askOn(context, port, [member, '*.db.example'])('GET')).status, 200);
 });
 
+test('questions over further connections resume the session of the first, unless another authority is asked for', async (context) => {
+  const { port, resumed } = await serve(context, { names: [member], keepsOpen: false });
+  const ask = askOn(context, port);
+  for (let question = 0; question < 3; question++) assert.equal((await ask('GET')).status, 200);
+  assert.deepEqual(resumed, [false, true, true]);
+  const stranger = await makeAuthority('orders-ca', 1, nowMs);
+  await assert.rejects(ask('GET', stranger), { code: /UNABLE_TO_VERIFY|SIGNATURE_FAILURE/ });
+  assert.equal(resumed.length, 3);
+});
+
+test('questions go over one connection while it is open', async (context) => {
+  const { port, ports } = await serve(context, { names: [member] });
+  const ask = askOn(context, port);
+  for (let question = 0; question < 3; question++) assert.equal((await ask('GET')).status, 200);
+  assert.equal(new Set(ports).size, 1);
+  // Whoever changes something opens its own.
+  await ask('POST');
+  assert.equal(new Set(ports).size, 2);
+});
+
+test('sessions of hundreds of members are kept', async (context) => {
+  const { port, resumed } = await serve(context, { names: ['*.x.y'], keepsOpen: false });
+  const transport = new MemberHttp(systemRuntime.timers);
+  context.after(() => transport.close());
+  const ask = (name: string) =>
+    transport.send(
+      {
+        ...{ host: '127.0.0.1', port },
+        tls: { authorities: authority.certificate, names: [name] },
+      },
+      { method: 'GET', path: '/', headers: {}, timeoutMs: 20_000 },
+    );
+  const names = Array.from({ length: 105 }, (_, at) => `m${at}.x.y`);
+  for (const name of [...names, ...names]) await ask(name);
+  assert.deepEqual(
+    resumed,
+    [...names, ...names].map((_, at) => at >= names.length),
+  );
+});
+
 test('who shows a certificate of another authority, or of another Cluster, hears nothing', async (context) => {
   const stranger = await makeAuthority('orders-ca', 1, nowMs);
   for (const [wrong, code] of [
@@ -72,8 +124,12 @@ test('who shows a certificate of another authority, or of another Cluster, hears
     [{ names: ['orders-0.orders.bank.svc.cluster.local'] }, /ALTNAME_INVALID/],
   ] as const) {
     const { port, heard } = await serve(context, wrong);
-    for (const method of ['GET', 'POST'] as const)
-      await assert.rejects(askOn(context, port)(method), { code });
+    for (const method of ['GET', 'POST'] as const) {
+      const ask = askOn(context, port);
+      await assert.rejects(ask(method), { code });
+      // Nothing of the first time is taken for granted.
+      await assert.rejects(ask(method), { code });
+    }
     assert.deepEqual(heard, []);
   }
 });

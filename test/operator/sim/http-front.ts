@@ -1,6 +1,9 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import type { HttpRequest } from '../../../operator/kubernetes/port.ts';
 import type { SimulatedWorld } from './simulated-world.ts';
 
@@ -8,6 +11,8 @@ import type { SimulatedWorld } from './simulated-world.ts';
 export interface HttpFront {
   readonly apiPort: number;
   readonly memberPort: number;
+  /** Of the same members over TLS, with the certificates of their Clusters. */
+  readonly secureMemberPort: number;
   /** Told of each request to a member, and of its address. */
   onQuestion: (path: string, host: string) => void;
   close(): void;
@@ -18,16 +23,30 @@ export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
   const api = createServer((request, response) => {
     answerApi(world, request, response).catch(() => response.destroy());
   });
-  const members = createServer((request, response) => {
+  const asked = (request: IncomingMessage, response: ServerResponse) => {
     front.onQuestion(request.url ?? '', request.socket.localAddress ?? '');
     answerMember(world, request, response).catch(() => response.destroy());
-  });
+  };
+  const members = createServer(asked);
+  const contexts = new Map<string, SecureContext>();
+  const secureMembers = createSecureServer(
+    {
+      SNICallback: (host, done) => {
+        const [, cluster = ''] = host.split('.');
+        const context = contexts.get(cluster) ?? contextOf(world, cluster);
+        contexts.set(cluster, context);
+        done(null, context);
+      },
+    },
+    asked,
+  );
   const front = {
     apiPort: 0,
     memberPort: 0,
+    secureMemberPort: 0,
     onQuestion: (_path: string, _host: string) => {},
     close: () => {
-      for (const server of [api, members]) {
+      for (const server of [api, members, secureMembers]) {
         server.closeAllConnections();
         server.close();
       }
@@ -35,7 +54,8 @@ export async function serveWorld(world: SimulatedWorld): Promise<HttpFront> {
   };
   const apiPort = await listen(api, '127.0.0.1');
   const memberPort = await listen(members, '0.0.0.0');
-  Object.assign(front, { apiPort, memberPort });
+  const secureMemberPort = await listen(secureMembers, '0.0.0.0');
+  Object.assign(front, { apiPort, memberPort, secureMemberPort });
   return front;
 }
 
@@ -43,6 +63,13 @@ function listen(server: Server, host: string): Promise<number> {
   return new Promise((listening) => {
     server.listen(0, host, () => listening((server.address() as AddressInfo).port));
   });
+}
+
+/** What the members of a Cluster show. */
+function contextOf(world: SimulatedWorld, cluster: string): SecureContext {
+  const { data = {} } = world.api.find('Secret', `${cluster}-tls`) ?? {};
+  const textOf = (key: string) => Buffer.from(data[key] ?? '', 'base64').toString('utf8');
+  return createSecureContext({ cert: textOf('tls.crt'), key: textOf('tls.key') });
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -8,7 +8,7 @@ import { systemRuntime } from '../../../operator/kubernetes/system-runtime.ts';
 import type { WorldCounts, WorldPorts, WorldRequest } from './world-process.ts';
 
 /*
- * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds] [members of each] [there]. Memory of an operator process
+ * Run by hand: node test/operator/sim/measure-memory.ts [clusters] [seconds] [members of each] [there] [https]. Memory of an operator
  * that looks after ready Clusters, its processor time and its writes at rest, and its reaction to a changed spec. With `there` the
  * Clusters are ready before it starts, as after an upgrade of the operator: `seenMs` is then how long it takes to have seen them all.
  * The world that it looks at is a process of its own; its processor time stands beside that of the operator. Node's options of the
@@ -19,13 +19,14 @@ const { sleep } = systemRuntime.timers;
 const clusters = Number(process.argv[2] ?? 20);
 const seconds = Number(process.argv[3] ?? 30);
 const replicas = Number(process.argv[4] ?? 3);
-const isThere = process.argv[5] === 'there';
+const words = process.argv.slice(5);
+const isThere = words.includes('there');
 /** 70 percent of the limit are the heap. */
 const chartOptions = '--max-semi-space-size=2 --max-old-space-size=179';
 
 const world = fork(
   join(import.meta.dirname, 'world-process.ts'),
-  [clusters, replicas, ...(isThere ? ['there'] : [])].map(String),
+  [clusters, replicas, ...words].map(String),
   { execArgv: [] },
 );
 const saidByWorld = async () => ((await once(world, 'message')) as [{ said: unknown }])[0].said;
@@ -123,6 +124,7 @@ const text = await metrics();
 const result = {
   clusters,
   replicas,
+  words,
   seenMs,
   seenProcessorMs: atSeen.operator,
   worldProcessorMs: atSeen.world.processorMs - atStart.processorMs,

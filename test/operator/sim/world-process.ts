@@ -4,7 +4,8 @@ import { SimulatedWorld } from './simulated-world.ts';
 
 /*
  * The simulated control plane and its members in a process of their own, for `measure-memory.ts`: what they take of a processor is
- * none of the operator's. Arguments: Clusters, members of each, `there` when they are ready before anybody asks.
+ * none of the operator's. Arguments: Clusters, members of each, `there` when they are ready before anybody asks, `https` when members
+ * serve it.
  */
 
 export type WorldRequest = 'count' | 'change' | 'make';
@@ -26,7 +27,7 @@ export interface WorldCounts {
 }
 
 const [clusters = 20, replicas = 3] = process.argv.slice(2, 4).map(Number);
-const isThere = process.argv[4] === 'there';
+const [isThere, isSecure] = ['there', 'https'].map((word) => process.argv.includes(word));
 const world = new SimulatedWorld();
 const front = await serveWorld(world);
 
@@ -34,8 +35,8 @@ const create = (at: number) =>
   world.create(`c${at}`, {
     replicas,
     image: 'polyad:1',
-    ports: { http: front.memberPort },
-    tls: { raft: { enabled: true } },
+    ports: { http: front.memberPort, https: front.secureMemberPort },
+    tls: { raft: { enabled: true }, http: { enabled: isSecure } },
   });
 const isReady = (name: string) => world.condition('Ready', name).startsWith('True');
 
