@@ -435,12 +435,12 @@ export class LmdbEngine implements StorageEngine {
     const commit = await this.#prepare(group);
     const { entries, packed } = commit;
     const segments = await inTurns(entries.segmentWrites(), this.#options.timers);
-    const writes = [...commit.finish(), ...segments];
+    const writes = (await inTurns(commit.finishing(), this.#options.timers)).concat(segments);
     if (writes.length > 0 || packed.chunkRuns.length > 0) {
       await writeBatch(this.#subs, writes, this.#options.timers, packed);
       this.#lmdbCommits += 1;
       this.#use.changed();
-      this.#publish(commit);
+      await this.#publishInTurns(commit);
       this.#readers.rebase(this.#applied.index);
       this.#log.checkpointed(this.#applied.index);
       if (!this.#isLogAbove) this.#log.marker(this.#applied.index);
@@ -478,9 +478,21 @@ export class LmdbEngine implements StorageEngine {
 
   /** Makes the caches show a commit that is durable; a reader for it follows. */
   #publish(commit: CommitBuilder): void {
-    if (commit.position !== undefined) this.#applied = commit.position;
-    if (commit.schema !== undefined) this.#schema = commit.schema;
+    this.#take(commit);
     commit.publish(this.#applied.index, this.#readers.heldIndex);
+  }
+
+  /** As `#publish` for a commit that may be large. */
+  async #publishInTurns(commit: CommitBuilder): Promise<void> {
+    const { newest } = this.#readers;
+    const { index } = commit.position ?? this.#applied;
+    for (const _ of commit.publishing(index, newest.index)) await this.#options.timers.yield();
+    this.#take(commit);
+  }
+
+  #take({ position, schema }: CommitBuilder): void {
+    if (position !== undefined) this.#applied = position;
+    if (schema !== undefined) this.#schema = schema;
   }
 
   /**

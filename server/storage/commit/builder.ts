@@ -8,6 +8,7 @@ import {
   type PropertyId,
   type Rid,
 } from '#core/value/rid.ts';
+import { toEnd } from '#core/pausing-work.ts';
 import type { Timers } from '#core/runtime.ts';
 import { requireBase } from './base-check.ts';
 import type { BlockBuilder } from './block-builder.ts';
@@ -75,6 +76,8 @@ const noEntries: IndexState = { entries: 0 };
 export const operationsPerSlice = 256;
 /** Blocks under change above which those that a sorted entry has passed are finished: each holds 16 KiB and more. */
 const openBlocksMax = 128;
+/** Blocks told to the cache between two pauses: half a millisecond, and more where it gives up others for them. */
+const blocksPerPause = 256;
 
 export class CommitBuilder {
   readonly entries: EntryBuilder;
@@ -521,11 +524,16 @@ export class CommitBuilder {
 
   /** All writes of the commit. Nothing may be applied any more. */
   finish(): readonly Write[] {
+    return toEnd(this.finishing());
+  }
+
+  /** As `finish`, with pauses. */
+  *finishing(): Generator<undefined, readonly Write[], undefined> {
     const { subs } = this.reader;
     const writes = this.#blockWrites;
     this.#finishBlocks();
     for (const write of this.#writes) writes.push(write);
-    this.lists.finish(this.#memory, writes, subs.adj);
+    yield* this.lists.finishing(this.#memory, writes, subs.adj);
     this.entries.finish(writes);
     for (const [id, bucket] of this.#buckets) {
       const state = bucket && encodeBucketState(bucketStateOf(bucket));
@@ -576,8 +584,20 @@ export class CommitBuilder {
     return indexStatesAfter(this.entries, before);
   }
 
-  /** Makes the caches show the commit; it is durable and has this index. */
+  /**
+   * Makes the caches show the commit; it is durable and has this index.
+   * @param heldIndex of the newest state that somebody holds, as in `Versioned.replacedBy`
+   */
   publish(index: LogIndex, heldIndex: LogIndex): void {
+    toEnd(this.publishing(index, heldIndex));
+  }
+
+  /**
+   * As `publish`, with pauses, between which everybody reads the state before. Buckets, indexes and types of lists are marked as
+   * changed first: what is read of that state from then on stays out of the caches, so nothing replaces what was told to them.
+   * @param heldIndex of the state before: whoever takes a snapshot between two pauses holds it
+   */
+  *publishing(index: LogIndex, heldIndex: LogIndex): Generator<undefined, void, undefined> {
     const { state, shapes } = this.#context;
     const indexStates = this.#indexStates();
     this.meta.publish();
@@ -586,14 +606,20 @@ export class CommitBuilder {
       if (bucket === undefined) state.blocks.removeBucket(id);
       state.setBucket(id, bucket && bucketStateOf(bucket), index, heldIndex);
     }
+    this.lists.markChanged(state, index);
+    for (const [id, after] of indexStates)
+      state.setIndexState(id, after ?? noEntries, index, heldIndex);
+    if (this.#droppedIndexes.size > 0) state.uniqueEntries.clear();
+    this.entries.publish(state.uniqueEntries);
+    let untilPause = blocksPerPause;
     for (const { bucket, number, image } of this.#finished.values()) {
       if (image === undefined) state.blocks.remove(bucket, number);
       else state.blocks.put(image.block, image.slab, index);
+      untilPause -= 1;
+      if (untilPause > 0) continue;
+      untilPause = blocksPerPause;
+      yield;
     }
-    this.lists.publish(state, index);
-    if (this.#droppedIndexes.size > 0) state.uniqueEntries.clear();
-    this.entries.publish(state.uniqueEntries);
-    for (const [id, after] of indexStates)
-      state.setIndexState(id, after ?? noEntries, index, heldIndex);
+    yield* this.lists.publishing(state);
   }
 }

@@ -42,6 +42,9 @@ const droppedChunks = 16;
 /** Chunks looked through between two turns of the event loop: a millisecond. */
 const chunksPerSlice = 64;
 
+/** Lists laid, or told to the caches, between two pauses: a millisecond at most. */
+const listsPerPause = 512;
+
 function emptyList(vertex: Rid, direction: Direction, type: TypeId): VertexList {
   const chunks = new Map<number, ChunkBuilder | undefined>();
   const [changed, removed] = [new Set<number>(), new Set<Rid>()];
@@ -146,25 +149,43 @@ export class ListBuilder {
     this.#touched.add(type);
   }
 
-  /** Adds what is to be written to `writes`. */
-  finish(memory: ImageMemory, writes: Write[], adj: Write['store']): void {
+  /** Adds what is to be written to `writes`; pauses after some hundred chunks. */
+  *finishing(
+    memory: ImageMemory,
+    writes: Write[],
+    adj: Write['store'],
+  ): Generator<undefined, void, undefined> {
+    let untilPause = listsPerPause;
     for (const lists of this.#lists.values()) {
       for (const list of lists.values()) {
         for (const number of list.changed) this.#finishChunk(list, number, memory, writes, adj);
+        untilPause -= list.changed.size;
+        if (untilPause > 0) continue;
+        untilPause = listsPerPause;
+        yield;
       }
     }
   }
 
-  /** Tells the caches; after the commit is durable. */
-  publish(state: StateReader, since: LogIndex): void {
+  /** From now on nobody brings lists as they were before the commit into the caches. `publishing` follows. */
+  markChanged(state: StateReader, since: LogIndex): void {
     for (const type of this.#touched) {
       state.listsChanged.set(type, since);
       state.lists.removeType(type);
     }
-    for (const [key, lists] of this.#lists) {
-      state.listsChanged.set((key >> 1) as TypeId, since);
+    for (const key of this.#lists.keys()) state.listsChanged.set((key >> 1) as TypeId, since);
+  }
+
+  /** Tells the caches; after the commit is durable. */
+  *publishing(state: StateReader): Generator<undefined, void, undefined> {
+    let untilPause = listsPerPause;
+    for (const lists of this.#lists.values()) {
       for (const list of lists.values()) {
         state.lists.remove(list.vertex, list.direction, list.type);
+        untilPause -= 1;
+        if (untilPause > 0) continue;
+        untilPause = listsPerPause;
+        yield;
       }
     }
   }
