@@ -9,10 +9,9 @@ import { EntryRun } from './bulk/entry-runs.ts';
 import type { SortedEntries } from './bulk/gathered-entries.ts';
 import { Checkpointer } from './checkpoint/checkpointer.ts';
 import { CommitBuilder, operationsPerSlice } from './commit/builder.ts';
-import { entryOf, groupLength, isLarger, prepareAll, recordOf, type Unit } from './commit/group.ts';
+import { entryOf, groupLength, prepareAll, recordsOf, type Unit } from './commit/group.ts';
 import type { CommitContext } from './commit/context.ts';
-import { haveLongValues } from './commit/long-values.ts';
-import { CommitLog, logGroupBytesMax } from './log/commit-log.ts';
+import { CommitLog } from './log/commit-log.ts';
 import { type AppliedPosition, decodeApplied } from './format/counters.ts';
 import { DeletionJobs } from './commit/deletion-jobs.ts';
 import { DeletionRuns } from './commit/deletion-runs.ts';
@@ -291,7 +290,9 @@ export class LmdbEngine implements StorageEngine {
   // --- writing
 
   apply(entries: readonly LogEntry[], isAlone = false): Promise<void> {
-    const records = this.#recordsOf(entries);
+    const { deriver, labels, durability = 'log' } = this.#options;
+    const known = { deriver, shapes: this.shapes, labels, snapshot: () => this.snapshot() };
+    const records = recordsOf(entries, durability, known);
     // One long text may have a million terms.
     const isLarge =
       records === 'alone' || entries.some((entry) => entry.operations.length > operationsPerSlice);
@@ -302,15 +303,6 @@ export class LmdbEngine implements StorageEngine {
           for (const entry of entries) if (this.#isNew(commit, entry)) commit.apply(entry);
         };
     return this.#enqueue(prepare, records, isAlone);
-  }
-
-  #recordsOf(entries: readonly LogEntry[]): Unit['records'] {
-    const { deriver, labels } = this.#options;
-    const known = { deriver, shapes: this.shapes, labels, snapshot: () => this.snapshot() };
-    if (isLarger(entries, logGroupBytesMax) || haveLongValues(entries, known)) return 'alone';
-    if (this.#isLogAbove)
-      return entries.map(({ position }) => ({ ...position, payload: noPayload }));
-    return this.#options.durability === 'commit' ? 'none' : entries.map(recordOf);
   }
 
   async #applyInSlices(
@@ -608,5 +600,3 @@ export class LmdbEngine implements StorageEngine {
     this.#use.close(this.#failure === undefined);
   }
 }
-
-const noPayload = new Uint8Array(0);

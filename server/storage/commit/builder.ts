@@ -59,6 +59,7 @@ import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
 import { encodeShape, rowVersionOffset } from '../format/shape.ts';
 import { TouchedRecords } from './touched-records.ts';
+import { toldCaches } from './told-caches.ts';
 import { BlkKey, blockKey, keyBytes } from '../format/sub-databases.ts';
 import { type PackedWrites, removal, type Write } from '../checkpoint/write-batch.ts';
 
@@ -70,14 +71,11 @@ import { type PackedWrites, removal, type Write } from '../checkpoint/write-batc
 type Mending = 'mend-bucket' | 'drop-list';
 
 const rowsPerFirstBlock = 64;
-const noEntries: IndexState = { entries: 0 };
 
 /** Entries with more operations than this are applied in slices; each slice takes a few milliseconds. */
 export const operationsPerSlice = 256;
 /** Blocks under change above which those that a sorted entry has passed are finished: each holds 16 KiB and more. */
 const openBlocksMax = 128;
-/** Blocks told to the cache between two pauses: half a millisecond, and more where it gives up others for them. */
-const blocksPerPause = 256;
 
 export class CommitBuilder {
   readonly entries: EntryBuilder;
@@ -592,34 +590,19 @@ export class CommitBuilder {
     toEnd(this.publishing(index, heldIndex));
   }
 
-  /**
-   * As `publish`, with pauses, between which everybody reads the state before. Buckets, indexes and types of lists are marked as
-   * changed first: what is read of that state from then on stays out of the caches, so nothing replaces what was told to them.
-   * @param heldIndex of the state before: whoever takes a snapshot between two pauses holds it
-   */
-  *publishing(index: LogIndex, heldIndex: LogIndex): Generator<undefined, void, undefined> {
-    const { state, shapes } = this.#context;
-    const indexStates = this.#indexStates();
-    this.meta.publish();
-    for (const id of this.#shapes) shapes.saved(id);
-    for (const [id, bucket] of this.#buckets) {
-      if (bucket === undefined) state.blocks.removeBucket(id);
-      state.setBucket(id, bucket && bucketStateOf(bucket), index, heldIndex);
-    }
-    this.lists.markChanged(state, index);
-    for (const [id, after] of indexStates)
-      state.setIndexState(id, after ?? noEntries, index, heldIndex);
-    if (this.#droppedIndexes.size > 0) state.uniqueEntries.clear();
-    this.entries.publish(state.uniqueEntries);
-    let untilPause = blocksPerPause;
-    for (const { bucket, number, image } of this.#finished.values()) {
-      if (image === undefined) state.blocks.remove(bucket, number);
-      else state.blocks.put(image.block, image.slab, index);
-      untilPause -= 1;
-      if (untilPause > 0) continue;
-      untilPause = blocksPerPause;
-      yield;
-    }
-    yield* this.lists.publishing(state);
+  /** As `publish`, with pauses: see `toldCaches`. */
+  publishing(index: LogIndex, heldIndex: LogIndex): Generator<undefined, void, undefined> {
+    const parts = {
+      context: this.#context,
+      meta: this.meta,
+      shapes: this.#shapes,
+      buckets: this.#buckets,
+      finished: this.#finished,
+      lists: this.lists,
+      entries: this.entries,
+      indexStates: this.#indexStates(),
+      hasDroppedIndexes: this.#droppedIndexes.size > 0,
+    };
+    return toldCaches(parts, index, heldIndex);
   }
 }

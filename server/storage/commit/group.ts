@@ -3,6 +3,7 @@ import type { CommitBuilder } from './builder.ts';
 import { CommitLog, logGroupBytesMax } from '../log/commit-log.ts';
 import type { LogRecord } from '../log/segment.ts';
 import type { LogEntry } from '../engine.ts';
+import { haveLongValues, type LongValuesOptions } from './long-values.ts';
 import { decodeWriteSet, encodeWriteSet, writeSetKind } from '../format/write-set-codec.ts';
 
 // What waits to be written, and how many of it make one commit.
@@ -43,7 +44,7 @@ function groupKind(unit: Unit | undefined): 'log' | 'none' | 'alone' | undefined
 }
 
 /** Whether the operations take more than some bytes in the log; looks at no more of them than it takes to know. */
-export function isLarger(entries: readonly LogEntry[], bytesMax: number): boolean {
+function isLarger(entries: readonly LogEntry[], bytesMax: number): boolean {
   let bytes = 0;
   for (const { operations } of entries) {
     for (const operation of operations) {
@@ -59,8 +60,22 @@ export function isLarger(entries: readonly LogEntry[], bytesMax: number): boolea
   return false;
 }
 
+/** What goes to the log of the entries; see `Unit`. */
+export function recordsOf(
+  entries: readonly LogEntry[],
+  durability: 'log' | 'commit' | 'above',
+  known: LongValuesOptions,
+): Unit['records'] {
+  if (isLarger(entries, logGroupBytesMax) || haveLongValues(entries, known)) return 'alone';
+  if (durability === 'above')
+    return entries.map(({ position }) => ({ ...position, payload: noPayload }));
+  return durability === 'commit' ? 'none' : entries.map(recordOf);
+}
+
+const noPayload = new Uint8Array(0);
+
 /** An entry as it stands in the log. */
-export function recordOf({ position, operations }: LogEntry): LogRecord {
+function recordOf({ position, operations }: LogEntry): LogRecord {
   const header = {
     kind: writeSetKind.transaction,
     flags: 0,
