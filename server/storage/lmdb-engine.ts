@@ -471,14 +471,14 @@ export class LmdbEngine implements StorageEngine {
   /** Makes the caches show a commit that is durable; a reader for it follows. */
   #publish(commit: CommitBuilder): void {
     this.#take(commit);
-    commit.publish(this.#applied.index, this.#readers.heldIndex);
+    commit.publish(this.#applied.index, this.#readers.held);
   }
 
   /** As `#publish` for a commit that may be large. */
   async #publishInTurns(commit: CommitBuilder): Promise<void> {
-    const { newest } = this.#readers;
     const { index } = commit.position ?? this.#applied;
-    for (const _ of commit.publishing(index, newest.index)) await this.#options.timers.yield();
+    for (const _ of commit.publishing(index, this.#readers.heldOrNewest))
+      await this.#options.timers.yield();
     this.#take(commit);
   }
 

@@ -12,6 +12,7 @@ import { openSubDatabases, type SubDatabases } from './format/sub-databases.ts';
 import { LargeCellReader, RetiredCells } from './read/large-cells.ts';
 import { PinnedBase, PinnedReader, ValueWindow } from './read/pinned-reader.ts';
 import { LmdbSnapshot } from './read/snapshot.ts';
+import { type HeldStates, heldStates } from './read/versioned.ts';
 import { StateReader } from './read/state-reader.ts';
 
 export interface LmdbReaderOptions {
@@ -93,16 +94,9 @@ export class LmdbReader {
     }
   }
 
-  /** The newest state that an open snapshot shows; -1: there is none. */
-  get #heldIndex(): LogIndex {
-    let held = -1;
-    for (const { index } of this.#open) held = Math.max(held, index);
-    return held as LogIndex;
-  }
-
   #moveTo(reader: PinnedReader): void {
     const { index } = reader;
-    const held = this.#heldIndex;
+    const held = heldStates(this.#open);
     this.#learnShapes(reader);
     this.#readBuckets(reader, held);
     for (const name of reader.metaNames('index/')) {
@@ -123,7 +117,7 @@ export class LmdbReader {
     }
   }
 
-  #readBuckets(reader: PinnedReader, held: LogIndex): void {
+  #readBuckets(reader: PinnedReader, held: HeldStates): void {
     const state = this.#state;
     const gone = new Set(state.buckets.keys());
     for (const name of reader.metaNames('bucket/')) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LogIndex } from '#core/value/rid.ts';
+import { heldStates } from '#storage/read/versioned.ts';
 import type { Bytes } from '#storage/format/bytes.ts';
 import { gatheringMs } from '#storage/checkpoint/checkpointer.ts';
 import { OverlayLayer } from '#storage/checkpoint/overlay-store.ts';
@@ -26,7 +27,7 @@ test('a value that replaces another one is written once, but both are held', () 
       { store, key, slab: undefined, start: 0, size },
       scratch,
       1 as LogIndex,
-      -1 as LogIndex,
+      heldStates([]),
     );
   };
   put('a', 1000);

@@ -1,7 +1,7 @@
 import type { IndexId, LogIndex } from '#core/value/rid.ts';
 import type { Bytes } from '../format/bytes.ts';
 import type { Key, Store } from '../format/sub-databases.ts';
-import { Versioned } from '../read/versioned.ts';
+import { type HeldStates, Versioned } from '../read/versioned.ts';
 import { PendingEntries } from './pending-entries.ts';
 import type { Write } from './write-batch.ts';
 
@@ -31,10 +31,10 @@ export class LayerStore {
   }
 
   /** @returns the newest value before */
-  put(text: string, write: Write, since: LogIndex, heldIndex: LogIndex): Write | undefined {
+  put(text: string, write: Write, since: LogIndex, held: HeldStates): Write | undefined {
     const old = this.#values.get(text);
     if (old === undefined) this.#fresh.push(text);
-    this.#values.set(text, old?.replacedBy(write, since, heldIndex) ?? new Versioned(write, since));
+    this.#values.set(text, old?.replacedBy(write, since, held) ?? new Versioned(write, since));
     return old?.value;
   }
 
@@ -112,13 +112,13 @@ export class OverlayLayer {
     return this.#stores.get(store);
   }
 
-  put(write: Write, scratch: Bytes, since: LogIndex, heldIndex: LogIndex): void {
+  put(write: Write, scratch: Bytes, since: LogIndex, held: HeldStates): void {
     let values = this.#stores.get(write.store);
     if (values === undefined) {
       values = new LayerStore();
       this.#stores.set(write.store, values);
     }
-    const replaced = values.put(keyText(write.key, scratch), write, since, heldIndex);
+    const replaced = values.put(keyText(write.key, scratch), write, since, held);
     const bytes = bytesOf(write);
     this.#heldBytes += bytes;
     this.#bytes += replaced === undefined ? bytes : bytes - bytesOf(replaced);

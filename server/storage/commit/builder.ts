@@ -59,6 +59,7 @@ import type { RowOperation } from '../format/row-operations.ts';
 import { RowRecord } from '../format/row-record.ts';
 import { encodeShape, rowVersionOffset } from '../format/shape.ts';
 import { TouchedRecords } from './touched-records.ts';
+import type { HeldStates } from '../read/versioned.ts';
 import { toldCaches } from './told-caches.ts';
 import { BlkKey, blockKey, keyBytes } from '../format/sub-databases.ts';
 import { type PackedWrites, removal, type Write } from '../checkpoint/write-batch.ts';
@@ -584,14 +585,14 @@ export class CommitBuilder {
 
   /**
    * Makes the caches show the commit; it is durable and has this index.
-   * @param heldIndex of the newest state that somebody holds, as in `Versioned.replacedBy`
+   * @param held as in `Versioned.replacedBy`
    */
-  publish(index: LogIndex, heldIndex: LogIndex): void {
-    toEnd(this.publishing(index, heldIndex));
+  publish(index: LogIndex, held: HeldStates): void {
+    toEnd(this.publishing(index, held));
   }
 
   /** As `publish`, with pauses: see `toldCaches`. */
-  publishing(index: LogIndex, heldIndex: LogIndex): Generator<undefined, void, undefined> {
+  publishing(index: LogIndex, held: HeldStates): Generator<undefined, void, undefined> {
     const parts = {
       context: this.#context,
       meta: this.meta,
@@ -603,6 +604,6 @@ export class CommitBuilder {
       indexStates: this.#indexStates(),
       hasDroppedIndexes: this.#droppedIndexes.size > 0,
     };
-    return toldCaches(parts, index, heldIndex);
+    return toldCaches(parts, index, held);
   }
 }

@@ -4,6 +4,7 @@ import type { CommitContext } from './context.ts';
 import type { EntryBuilder } from './entry-builder.ts';
 import type { ListBuilder } from './list-builder.ts';
 import type { FinishedBlock } from './pending-block.ts';
+import type { HeldStates } from '../read/versioned.ts';
 import { bucketStateOf, type PendingBucket } from './pending-bucket.ts';
 import type { PendingMeta } from './pending-meta.ts';
 
@@ -32,24 +33,23 @@ const noEntries: IndexState = { entries: 0 };
  * lists are marked as changed first, in one turn: what is read of that state from then on stays out of the caches, so nothing replaces
  * what was told to them.
  *
- * @param heldIndex of the newest state that somebody holds, as in `Versioned.replacedBy`; with pauses, of the state before: whoever
- *   takes a snapshot in one holds it
+ * @param held as in `Versioned.replacedBy`; with pauses, also the state before: whoever takes a snapshot in one holds it
  */
 export function* toldCaches(
   commit: DurableCommit,
   index: LogIndex,
-  heldIndex: LogIndex,
+  held: HeldStates,
 ): Generator<undefined, void, undefined> {
   const { state, shapes } = commit.context;
   commit.meta.publish();
   for (const id of commit.shapes) shapes.saved(id);
   for (const [id, bucket] of commit.buckets) {
     if (bucket === undefined) state.blocks.removeBucket(id);
-    state.setBucket(id, bucket && bucketStateOf(bucket), index, heldIndex);
+    state.setBucket(id, bucket && bucketStateOf(bucket), index, held);
   }
   commit.lists.markChanged(state, index);
   for (const [id, after] of commit.indexStates)
-    state.setIndexState(id, after ?? noEntries, index, heldIndex);
+    state.setIndexState(id, after ?? noEntries, index, held);
   if (commit.hasDroppedIndexes) state.uniqueEntries.clear();
   commit.entries.publish(state.uniqueEntries);
   let untilPause = blocksPerPause;

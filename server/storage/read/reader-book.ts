@@ -6,6 +6,7 @@ import type { Write } from '../checkpoint/write-batch.ts';
 import { OverlayLayer } from '../checkpoint/overlay-store.ts';
 import { PinnedBase, PinnedReader, type ValueWindow } from './pinned-reader.ts';
 import type { SubDatabases } from '../format/sub-databases.ts';
+import { type HeldStates, heldStates, heldWith } from './versioned.ts';
 
 export interface ReaderBookOptions {
   readonly subs: SubDatabases;
@@ -50,12 +51,14 @@ export class ReaderBook {
     return this.#layers[0] as OverlayLayer;
   }
 
-  /** The newest state that somebody holds; -1 when nobody holds any. */
-  get heldIndex(): LogIndex {
-    if (this.#newest.isHeld) return this.#newest.index;
-    let index = -1;
-    for (const reader of this.#held) index = Math.max(index, reader.index);
-    return index as LogIndex;
+  /** The states that somebody holds. */
+  get held(): HeldStates {
+    return this.#newest.isHeld ? this.heldOrNewest : heldStates(this.#held);
+  }
+
+  /** The same with the newest one, which somebody may hold soon. */
+  get heldOrNewest(): HeldStates {
+    return heldWith(heldStates(this.#held), this.#newest.index);
   }
 
   /** Whether the newest reader may be held: without bound, nothing could be written in the end. */
@@ -86,9 +89,9 @@ export class ReaderBook {
 
   /** What a commit wrote goes into the layer; `advance` follows. */
   fill(writes: readonly Write[], entries: OverlayLayer['entries'], index: LogIndex): void {
-    const { layer, heldIndex } = this;
+    const { layer, held } = this;
     const { scratch } = this.#newest.window;
-    for (const write of writes) layer.put(write, scratch, index, heldIndex);
+    for (const write of writes) layer.put(write, scratch, index, held);
     layer.takeEntries(entries, index);
   }
 

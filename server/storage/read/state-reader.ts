@@ -31,7 +31,7 @@ import { ImageMemory } from '../checkpoint/image-memory.ts';
 import type { PinnedReader } from './pinned-reader.ts';
 import { AdjKey, BlkKey, blockKey, IxKey, readRidBytes } from '../format/sub-databases.ts';
 import { UniqueEntryCache } from './unique-entry-cache.ts';
-import { Versioned } from './versioned.ts';
+import { type HeldStates, Versioned } from './versioned.ts';
 
 /** Shared by all lookups of vertices without edges. */
 const noEdges: CachedList = {
@@ -99,23 +99,18 @@ export class StateReader {
     return this.buckets.get(bucket)?.at(reader.index);
   }
 
-  /** The newest state of a bucket; undefined: dropped. `heldIndex` as in `Versioned.replacedBy`. */
-  setBucket(
-    id: BucketId,
-    state: BucketState | undefined,
-    since: LogIndex,
-    heldIndex: LogIndex,
-  ): void {
+  /** The newest state of a bucket; undefined: dropped. `held` as in `Versioned.replacedBy`. */
+  setBucket(id: BucketId, state: BucketState | undefined, since: LogIndex, held: HeldStates): void {
     const old = this.buckets.get(id);
-    this.buckets.set(id, old?.replacedBy(state, since, heldIndex) ?? new Versioned(state, since));
+    this.buckets.set(id, old?.replacedBy(state, since, held) ?? new Versioned(state, since));
   }
 
-  setIndexState(id: IndexId, state: IndexState, since: LogIndex, heldIndex: LogIndex): void {
+  setIndexState(id: IndexId, state: IndexState, since: LogIndex, held: HeldStates): void {
     const old = this.entryCounts.get(id);
     const { entries, besideChunks } = state;
     this.entryCounts.set(
       id,
-      old?.replacedBy(entries, since, heldIndex) ?? new Versioned(entries, since),
+      old?.replacedBy(entries, since, held) ?? new Versioned(entries, since),
     );
     if (besideChunks !== undefined || this.besideChunks.has(id))
       this.besideChunks.set(id, besideChunks ?? droppedIndex);
