@@ -290,9 +290,8 @@ export class LmdbEngine implements StorageEngine {
   // --- writing
 
   apply(entries: readonly LogEntry[], isAlone = false): Promise<void> {
-    const { deriver, labels, durability = 'log' } = this.#options;
-    const known = { deriver, shapes: this.shapes, labels, snapshot: () => this.snapshot() };
-    const records = recordsOf(entries, durability, known);
+    const { durability = 'log' } = this.#options;
+    const records = recordsOf(entries, durability, this.#context, () => this.snapshot());
     // One long text may have a million terms.
     const isLarge =
       records === 'alone' || entries.some((entry) => entry.operations.length > operationsPerSlice);
@@ -471,14 +470,13 @@ export class LmdbEngine implements StorageEngine {
   /** Makes the caches show a commit that is durable; a reader for it follows. */
   #publish(commit: CommitBuilder): void {
     this.#take(commit);
-    commit.publish(this.#applied.index, this.#readers.held);
+    toEnd(commit.publishing(this.#readers.held));
   }
 
   /** As `#publish` for a commit that may be large. */
   async #publishInTurns(commit: CommitBuilder): Promise<void> {
-    const { index } = commit.position ?? this.#applied;
-    for (const _ of commit.publishing(index, this.#readers.heldOrNewest))
-      await this.#options.timers.yield();
+    const told = commit.publishing(this.#readers.heldOrNewest);
+    for (const _ of told) await this.#options.timers.yield();
     this.#take(commit);
   }
 

@@ -583,27 +583,13 @@ export class CommitBuilder {
     return indexStatesAfter(this.entries, before);
   }
 
-  /**
-   * Makes the caches show the commit; it is durable and has this index.
-   * @param held as in `Versioned.replacedBy`
-   */
-  publish(index: LogIndex, held: HeldStates): void {
-    toEnd(this.publishing(index, held));
-  }
-
-  /** As `publish`, with pauses: see `toldCaches`. */
-  publishing(index: LogIndex, held: HeldStates): Generator<undefined, void, undefined> {
-    const parts = {
-      context: this.#context,
-      meta: this.meta,
-      shapes: this.#shapes,
-      buckets: this.#buckets,
-      finished: this.#finished,
-      lists: this.lists,
-      entries: this.entries,
-      indexStates: this.#indexStates(),
-      hasDroppedIndexes: this.#droppedIndexes.size > 0,
-    };
-    return toldCaches(parts, index, held);
+  /** Makes the caches show the commit, with pauses; it is durable. See `toldCaches`. */
+  publishing(held: HeldStates): Generator<undefined, void, undefined> {
+    const { meta, lists, entries } = this;
+    const [shapes, buckets, finished] = [this.#shapes, this.#buckets, this.#finished];
+    const indexStates = this.#indexStates();
+    const dropsIndexes = this.#droppedIndexes.size > 0;
+    const commit = { meta, lists, entries, shapes, buckets, finished, indexStates, dropsIndexes };
+    return toldCaches(this.#context, commit, this.position?.index ?? this.reader.index, held);
   }
 }

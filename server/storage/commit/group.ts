@@ -2,7 +2,7 @@ import { DatabaseError } from '#core/errors.ts';
 import type { CommitBuilder } from './builder.ts';
 import { CommitLog, logGroupBytesMax } from '../log/commit-log.ts';
 import type { LogRecord } from '../log/segment.ts';
-import type { LogEntry } from '../engine.ts';
+import type { LogEntry, StorageSnapshot } from '../engine.ts';
 import { haveLongValues, type LongValuesOptions } from './long-values.ts';
 import { decodeWriteSet, encodeWriteSet, writeSetKind } from '../format/write-set-codec.ts';
 
@@ -65,8 +65,10 @@ export function recordsOf(
   entries: readonly LogEntry[],
   durability: 'log' | 'commit' | 'above',
   known: LongValuesOptions,
+  snapshot: () => StorageSnapshot,
 ): Unit['records'] {
-  if (isLarger(entries, logGroupBytesMax) || haveLongValues(entries, known)) return 'alone';
+  if (isLarger(entries, logGroupBytesMax) || haveLongValues(entries, known, snapshot))
+    return 'alone';
   if (durability === 'above')
     return entries.map(({ position }) => ({ ...position, payload: noPayload }));
   return durability === 'commit' ? 'none' : entries.map(recordOf);

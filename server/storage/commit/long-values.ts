@@ -13,7 +13,6 @@ export interface LongValuesOptions {
   readonly deriver: IndexDeriver;
   readonly shapes: ShapeRegistry;
   readonly labels: TypeLabels;
-  readonly snapshot: () => StorageSnapshot;
 }
 
 /**
@@ -22,7 +21,8 @@ export interface LongValuesOptions {
  */
 export function haveLongValues(
   entries: readonly LogEntry[],
-  { deriver, shapes, labels, snapshot }: LongValuesOptions,
+  { deriver, shapes, labels }: LongValuesOptions,
+  snapshot: () => StorageSnapshot,
 ): boolean {
   if (deriver.derivesMuch === undefined || deriver.hasTexts?.() !== true) return false;
   try {

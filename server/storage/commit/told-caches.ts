@@ -10,7 +10,6 @@ import type { PendingMeta } from './pending-meta.ts';
 
 /** What a commit has changed. */
 export interface DurableCommit {
-  readonly context: Pick<CommitContext, 'state' | 'shapes'>;
   readonly meta: PendingMeta;
   /** Defined by it. */
   readonly shapes: readonly number[];
@@ -21,7 +20,7 @@ export interface DurableCommit {
   readonly entries: EntryBuilder;
   /** Undefined: dropped. */
   readonly indexStates: ReadonlyMap<IndexId, IndexState | undefined>;
-  readonly hasDroppedIndexes: boolean;
+  readonly dropsIndexes: boolean;
 }
 
 /** Blocks told to the cache between two pauses: half a millisecond, and more where it gives up others for them. */
@@ -36,11 +35,11 @@ const noEntries: IndexState = { entries: 0 };
  * @param held as in `Versioned.replacedBy`; with pauses, also the state before: whoever takes a snapshot in one holds it
  */
 export function* toldCaches(
+  { state, shapes }: Pick<CommitContext, 'state' | 'shapes'>,
   commit: DurableCommit,
   index: LogIndex,
   held: HeldStates,
 ): Generator<undefined, void, undefined> {
-  const { state, shapes } = commit.context;
   commit.meta.publish();
   for (const id of commit.shapes) shapes.saved(id);
   for (const [id, bucket] of commit.buckets) {
@@ -50,7 +49,7 @@ export function* toldCaches(
   commit.lists.markChanged(state, index);
   for (const [id, after] of commit.indexStates)
     state.setIndexState(id, after ?? noEntries, index, held);
-  if (commit.hasDroppedIndexes) state.uniqueEntries.clear();
+  if (commit.dropsIndexes) state.uniqueEntries.clear();
   commit.entries.publish(state.uniqueEntries);
   let untilPause = blocksPerPause;
   for (const { bucket, number, image } of commit.finished.values()) {
