@@ -17,6 +17,7 @@ import { apiFaultScenarios } from './scenarios/api-faults.ts';
 import { backupScenarios } from './scenarios/backups.ts';
 import { certificateScenarios } from './scenarios/certificates.ts';
 import { clientScenarios } from './scenarios/clients.ts';
+import { fullDiskScenarios } from './scenarios/full-disks.ts';
 import { groupChangeScenarios } from './scenarios/group-changes.ts';
 import { groupFaultScenarios } from './scenarios/group-faults.ts';
 import { failureScenarios } from './scenarios/failure.ts';
@@ -26,6 +27,7 @@ import { memberScenarios } from './scenarios/members.ts';
 import { outageScenarios } from './scenarios/outages.ts';
 import { operatorScenarios } from './scenarios/operator.ts';
 import { rollingScenarios } from './scenarios/rolling.ts';
+import { streamScenarios } from './scenarios/streams.ts';
 import { twoOperatorScenarios } from './scenarios/two-operators.ts';
 import { waitScenarios } from './scenarios/waits.ts';
 import { e2eSettings } from './settings.ts';
@@ -46,10 +48,12 @@ const all: readonly Scenario[] = [
   ...groupFaultScenarios,
   ...certificateScenarios,
   ...outageScenarios,
+  ...fullDiskScenarios,
   ...backupScenarios,
   ...apiFaultScenarios,
   ...lifecycleScenarios,
   ...clientScenarios,
+  ...streamScenarios,
   ...waitScenarios,
   ...operatorScenarios,
   ...twoOperatorScenarios,

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { budgetMs } from '../config/timeouts.ts';
 import type { Scenario, ScenarioContext } from '../scenario.ts';
 import {
+  clusterIdOf,
   GroupWatch,
   groupSeenBy,
   handLeadershipTo,
@@ -87,6 +88,27 @@ export const memberScenarios: readonly Scenario[] = [
       await clients.untilAcknowledged(20);
       mustHaveServed(context, await clients.stop());
       await mustBeConsistent(namespace, 'scale', 'load');
+    },
+  },
+  {
+    id: 'S3',
+    title: '3 -> 1 under load while the highest leads: ordinal 0 leads the same group alone',
+    level: 2,
+    async run(context) {
+      const { namespace, cluster, load } = context;
+      await cluster('last', { replicas: 3 });
+      const clients = await load('last');
+      const id = await clusterIdOf(namespace, 'last');
+      const uids = await uidsOf(namespace, 'last');
+      await handLeadershipTo(namespace, 'last', 'last-2');
+      await clients.untilAcknowledged(20);
+      await scaleTo(context, 'last', 1);
+      assert.equal((await leaderOf(namespace, 'last')).pod, 'last-0');
+      assert.equal(await clusterIdOf(namespace, 'last'), id);
+      assert.deepEqual(await uidsOf(namespace, 'last'), { 'last-0': uids['last-0'] });
+      assert.equal(valueAt(await namespace.require('pyd', 'last'), 'status.voters'), 1);
+      await clients.untilAcknowledged(20);
+      mustHaveServed(context, await clients.stop());
     },
   },
   {

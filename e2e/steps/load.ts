@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type ClientEvent, clientPod, endClients, eventsOf } from './client-pod.ts';
 import { sql } from './member.ts';
 import { type KubernetesObject, memberPods, type Namespace, valueAt } from './objects.ts';
 
@@ -38,53 +39,8 @@ export async function startLoad(
   options: { readonly cluster: string; readonly image: string; readonly rootSecret: string },
 ): Promise<Load> {
   const { cluster, image, rootSecret } = options;
-  await namespace.apply({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'clients' },
-    spec: {
-      restartPolicy: 'Never',
-      terminationGracePeriodSeconds: 0,
-      automountServiceAccountToken: false,
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: 1000,
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
-      affinity: {
-        podAntiAffinity: {
-          preferredDuringSchedulingIgnoredDuringExecution: [
-            {
-              weight: 100,
-              podAffinityTerm: {
-                topologyKey: 'kubernetes.io/hostname',
-                labelSelector: { matchLabels: { 'app.kubernetes.io/instance': cluster } },
-              },
-            },
-          ],
-        },
-      },
-      containers: [
-        {
-          name: 'clients',
-          image,
-          imagePullPolicy: 'IfNotPresent',
-          command: [
-            ...['node', '--no-warnings', '--input-type=module-typescript', '-e', program],
-            ...['--', `${cluster}-http`, '4'],
-          ],
-          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-          volumeMounts: [{ name: 'secret', mountPath: '/secret', readOnly: true }],
-        },
-      ],
-      volumes: [
-        {
-          name: 'secret',
-          secret: { secretName: rootSecret, items: [{ key: 'rootPassword', path: 'password' }] },
-        },
-      ],
-    },
-  });
+  const words = [`${cluster}-http`, '4'];
+  await namespace.apply(clientPod('clients', { cluster, image, rootSecret, program, words }));
   const load = new Load(namespace, cluster);
   await namespace.waitFor('pod', 'clients', 'running', 'clusterReady', isRunning);
   await load.untilAcknowledged(1);
@@ -104,17 +60,9 @@ export class Load {
     this.#cluster = cluster;
   }
 
-  async #events(): Promise<readonly Readonly<Record<string, number | string | boolean>>[]> {
-    const log = await this.#namespace.kubectl(['logs', 'clients']);
-    return log
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Record<string, number | string | boolean>);
-  }
-
   /** When each write was acknowledged, by the clock of the clients. */
   async #times(): Promise<readonly number[]> {
-    const events = await this.#events();
+    const events = await eventsOf(this.#namespace, 'clients');
     return events.filter((event) => 'acknowledged' in event).map((event) => Number(event['at']));
   }
 
@@ -138,11 +86,7 @@ export class Load {
 
   /** Stops the clients and checks that each acknowledged write is stored exactly once, on every member. */
   async stop(): Promise<LoadReport> {
-    await this.#namespace.kubectl(['exec', 'clients', '--', 'touch', '/tmp/stop']);
-    const deadline = performance.now() + 30_000;
-    let events = await this.#events();
-    while (!events.some((event) => event['over']) && performance.now() < deadline)
-      events = await this.#events();
+    const events = await endClients(this.#namespace, 'clients');
     const acknowledged = events.filter((event) => 'acknowledged' in event);
     const pods = await memberPods(this.#namespace, this.#cluster);
     for (const { metadata } of pods) await this.#mustHold(metadata.name, acknowledged);
@@ -160,10 +104,7 @@ export class Load {
   }
 
   /** A follower may be some entries behind for a moment. */
-  async #mustHold(
-    pod: string,
-    acknowledged: readonly Readonly<Record<string, unknown>>[],
-  ): Promise<void> {
+  async #mustHold(pod: string, acknowledged: readonly ClientEvent[]): Promise<void> {
     const deadline = performance.now() + 10_000;
     for (;;) {
       const rows = await sql(this.#namespace, pod, 'load', 'SELECT n FROM Entry ORDER BY n');
