@@ -15,7 +15,7 @@ import {
 import { JoinTable } from './join-table.ts';
 import { detach } from '../record-reference.ts';
 import { RowStore } from '../hold/row-store.ts';
-import { WorkShare } from '../hold/work-share.ts';
+import { rowsPerLook, rowsPerTurn, WorkShare } from '../hold/work-share.ts';
 
 export interface ApplyOptions {
   readonly outer: PhysicalOperator;
@@ -74,7 +74,7 @@ export class ApplyOperator implements PhysicalOperator {
   #innerIsOpen = false;
   #innerRowCount = 0;
   #collected: Value[] = [];
-  readonly #share = new WorkShare();
+  readonly #share = new WorkShare(rowsPerTurn, rowsPerLook);
 
   constructor(options: ApplyOptions) {
     this.name = `Apply ${options.mode.kind}`;
@@ -87,6 +87,7 @@ export class ApplyOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#phase = 'outer';
+    this.#share.open();
     const kept = this.#isOncePerStatement ? this.#keptOf.get(context.regexBudget) : undefined;
     this.#isKept = kept !== undefined;
     if (kept === undefined) {

@@ -58,6 +58,7 @@ export class EagerOperator implements PhysicalOperator {
     this.#context = context;
     this.#isFull = false;
     this.#position = 0;
+    this.#share.open();
     const input = this.#input;
     input.open(context);
     this.#isSingle = input instanceof IndexSearchOperator && input.givesOneAtMost;

@@ -58,6 +58,14 @@ export class WorkShare {
     return true;
   }
 
+  /**
+   * The operator was opened: what it did before does not count, so that a statement that writes a row or two does it in one turn, in
+   * which nobody else writes. Who opens it for each of many rows counts these.
+   */
+  open(): void {
+    this.#begin(this.#size);
+  }
+
   #begin(units: number): void {
     this.#left = Math.min(units, this.#perLook);
     this.#behind = units - this.#left;

@@ -50,6 +50,7 @@ export class InsertAllOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#at = -1;
+    this.#share.open();
     this.#input.open(context);
   }
 

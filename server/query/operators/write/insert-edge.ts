@@ -93,6 +93,7 @@ export class InsertEdgeOperator implements PhysicalOperator {
     this.#targets = [];
     this.#pair = 0;
     this.#hasRow = false;
+    this.#share.open();
     this.#options.input.open(context);
   }
 

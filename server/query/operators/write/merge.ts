@@ -47,6 +47,7 @@ export class MergeOperator implements PhysicalOperator {
   open(context: ExecutionContext): void {
     this.#context = context;
     this.#side = undefined;
+    this.#share.open();
     this.#options.input.open(context);
   }
 
@@ -122,6 +123,7 @@ export class DrainOperator implements PhysicalOperator {
   }
 
   open(context: ExecutionContext): void {
+    this.#share.open();
     this.#input.open(context);
   }
 
